@@ -1,0 +1,102 @@
+//! JSON text that is known to be valid: what rows, messages, payloads and replies are made of.
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::sync::Arc;
+
+/// Valid JSON text, cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Json(Arc<str>);
+
+/// The text was not JSON, or did not have the shape that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadJson(pub String);
+
+impl Json {
+    /// `null`.
+    #[must_use]
+    pub fn null() -> Json {
+        Json("null".into())
+    }
+
+    /// Checks `text` and keeps it as it is.
+    pub fn parse(text: impl Into<Arc<str>>) -> Result<Json, BadJson> {
+        let text = text.into();
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|e| BadJson(e.to_string()))?;
+        Ok(Json(text))
+    }
+
+    /// Text that a store wrote from a [`Json`] earlier, so it is not checked again.
+    #[must_use]
+    pub fn trusted(text: impl Into<Arc<str>>) -> Json {
+        Json(text.into())
+    }
+
+    /// Encodes a value.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Json, BadJson> {
+        serde_json::to_string(value).map(|text| Json(text.into())).map_err(|e| BadJson(e.to_string()))
+    }
+
+    /// Decodes into a value.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, BadJson> {
+        serde_json::from_str(&self.0).map_err(|e| BadJson(e.to_string()))
+    }
+
+    /// For a field that is left out if there is no value, so that `null` is a value.
+    pub fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+        Json::deserialize(deserializer).map(Some)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Bytes of the text.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text is empty: never, for JSON has at least one character.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Json {
+        Json(value.to_string().into())
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Json(String::from(Box::<str>::from(raw)).into()))
+    }
+}

@@ -1,0 +1,55 @@
+//! Queues: named streams of jobs with a policy.
+
+use crate::limits::JOB_ATTEMPTS;
+use crate::retry::Backoff;
+use serde::{Deserialize, Serialize};
+
+/// What a queue does with its jobs. Concurrency and rate are the policy of the limit key `queue:{name}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueuePolicy {
+    /// Whether jobs start.
+    pub paused: bool,
+    /// Failures after which a job is a dead letter, unless the job says otherwise.
+    pub max_attempts: u32,
+    /// The wait between attempts, unless the job says otherwise.
+    pub backoff: Backoff,
+    /// How long finished jobs keep payload and history; none for ever.
+    pub retain_ms: Option<i64>,
+    /// How long dead letters are kept; none for ever.
+    pub retain_failed_ms: Option<i64>,
+    /// How long after a job's end its unique key is kept; none for ever.
+    pub forget_keys_after_ms: Option<i64>,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> QueuePolicy {
+        QueuePolicy {
+            paused: false,
+            max_attempts: JOB_ATTEMPTS,
+            backoff: Backoff::JOB,
+            retain_ms: Some(30 * 24 * 60 * 60 * 1000),
+            retain_failed_ms: None,
+            forget_keys_after_ms: None,
+        }
+    }
+}
+
+/// Jobs of a queue by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QueueCounts {
+    /// Waiting for their time.
+    pub scheduled: u64,
+    /// Could start now, or wait at a limit.
+    pub ready: u64,
+    /// Leased.
+    pub running: u64,
+    /// Done.
+    pub done: u64,
+    /// Ended without effect and without error.
+    pub skipped: u64,
+    /// Dead letters.
+    pub failed: u64,
+    /// Cancelled.
+    pub cancelled: u64,
+}
