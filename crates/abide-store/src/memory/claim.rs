@@ -1,0 +1,115 @@
+//! Claims: jobs for a worker, best first, never past a limit.
+
+use super::jobs::Running;
+use super::lanes::Rank;
+use super::state::State;
+use crate::write::{Claim, Claimed, Woken};
+use abide_core::job::{JobEvent, JobId, Lease, LeaseRef, LeaseToken};
+use abide_core::limit::Room;
+use abide_core::limits::CLAIM_LOOKS;
+use abide_core::name::{LimitKey, QueueName};
+use abide_core::seed::Seed;
+use abide_core::time::{Time, earliest};
+
+impl State {
+    pub(super) fn claim(&mut self, claim: &Claim, woken: &mut Woken) -> Claimed {
+        self.make_due(woken);
+        for key in self.limits.to_open(self.now, CLAIM_LOOKS) {
+            self.refill_key(&key, woken);
+        }
+        let mut leases = Vec::new();
+        let mut looks = 0;
+        while leases.len() < claim.max && looks < CLAIM_LOOKS {
+            let Some(id) = self.best_offered(claim) else { break };
+            looks += 1;
+            let full = self.job(id).limit_keys.iter().find(|key| self.is_full(key)).cloned();
+            match full {
+                Some(key) => self.park_offered(id, &key, woken),
+                None => leases.push(self.take(id, claim, woken)),
+            }
+        }
+        if self.best_offered(claim).is_some() {
+            Claimed { leases, more: true, next_at: None }
+        } else {
+            Claimed { leases, more: false, next_at: self.next_claim_at(claim) }
+        }
+    }
+
+    fn make_due(&mut self, woken: &mut Woken) {
+        let now = self.now;
+        let due = self.scheduled.iter().take_while(|(run_at, _)| *run_at <= now);
+        let due: Vec<(Time, JobId)> = due.take(CLAIM_LOOKS).copied().collect();
+        for (run_at, id) in due {
+            self.scheduled.remove(&(run_at, id));
+            let job = self.job_mut(id);
+            let next = job.standing().after(JobEvent::Due, now, &mut Seed::new(0));
+            job.move_to(&next.expect("a scheduled job can become ready"), now);
+            self.place(id, woken);
+        }
+    }
+
+    /// The best job that is offered now in a queue that is open.
+    fn best_offered(&self, claim: &Claim) -> Option<JobId> {
+        let open = claim.queues.iter().filter(|queue| self.is_open(queue));
+        let streams =
+            open.flat_map(|queue| claim.kinds.iter().map(move |kind| (queue.clone(), kind.clone())));
+        let firsts = streams.filter_map(|stream| self.lanes.offered.get(&stream)?.first().copied());
+        firsts.min().map(|rank: Rank| rank.job)
+    }
+
+    fn is_open(&self, queue: &QueueName) -> bool {
+        !self.is_paused(queue) && !self.is_full(&LimitKey::of_queue(queue))
+    }
+
+    /// Leases an offered job that passes all its limits.
+    fn take(&mut self, id: JobId, claim: &Claim, woken: &mut Woken) -> Lease {
+        let now = self.now;
+        self.lift(id);
+        let keys = self.job(id).keys();
+        for key in &keys {
+            self.take_key(key);
+        }
+        let job = self.job_mut(id);
+        let next = job.standing().after(JobEvent::Claimed, now, &mut Seed::new(0));
+        job.move_to(&next.expect("an offered job is ready"), now);
+        job.attempt += 1;
+        let token = LeaseToken::draw(claim.seed, id, job.attempt);
+        let expires_at = now.plus_ms(claim.lease_ms);
+        job.token = Some(token);
+        job.progress = None;
+        job.running =
+            Some(Running { worker: claim.worker.clone(), life: claim.life, started_at: now, expires_at });
+        let lease = Lease {
+            lease: LeaseRef { job: id, attempt: job.attempt, token },
+            queue: job.queue.clone(),
+            kind: job.kind.clone(),
+            payload: job.payload.clone(),
+            unique_key: job.unique_key.clone(),
+            failures: job.failures,
+            max_attempts: job.max_attempts,
+            lease_expires_at: expires_at,
+            trace: job.trace.clone(),
+        };
+        self.leases.insert((expires_at, id));
+        woken.lease(expires_at);
+        self.refill_lanes_of(id, woken);
+        for key in &keys {
+            self.set_wake(key);
+        }
+        lease
+    }
+
+    /// When asking again may give more, if time alone can change it.
+    fn next_claim_at(&self, claim: &Claim) -> Option<Time> {
+        let is_asked = |id: &JobId| {
+            let job = self.job(*id);
+            claim.queues.contains(&job.queue) && claim.kinds.contains(&job.kind)
+        };
+        let scheduled = self.scheduled.iter().find(|(_, id)| is_asked(id)).map(|(run_at, _)| *run_at);
+        let queues = claim.queues.iter().filter_map(|queue| match self.room(&LimitKey::of_queue(queue)) {
+            Room::For(_) => None,
+            Room::Full(blocked) => blocked.until(),
+        });
+        earliest(earliest(scheduled, self.limits.first_opening()), queues.min())
+    }
+}

@@ -1,0 +1,148 @@
+//! What people see: jobs, queues, limits, objects, tickets.
+
+use abide_core::job::{Attempt, JobId, JobState, Owner};
+use abide_core::json::Json;
+use abide_core::limit::LimitPolicy;
+use abide_core::log::Seq;
+use abide_core::name::{AlarmName, JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
+use abide_core::object::{Incarnation, ObjectKey, Version};
+use abide_core::queue::{QueueCounts, QueuePolicy};
+use abide_core::ticket::Resolution;
+use abide_core::time::Time;
+use serde::{Deserialize, Serialize};
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobView {
+    /// Which.
+    pub job: JobId,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its kind.
+    pub kind: JobKind,
+    /// Where it is.
+    pub state: JobState,
+    /// Higher starts first.
+    pub priority: i32,
+    /// What it is about.
+    pub payload: Json,
+    /// Its unique key.
+    pub unique_key: Option<UniqueKey>,
+    /// Limits it must pass.
+    pub limit_keys: Vec<LimitKey>,
+    /// Who gets its outcome.
+    pub owner: Option<Owner>,
+    /// When it may run, or became ready.
+    pub run_at: Time,
+    /// Attempts so far, the running one included.
+    pub attempt: u32,
+    /// Attempts that count against it.
+    pub failures: u32,
+    /// Attempts that were cut short by a restart or drain.
+    pub restarts: u32,
+    /// Failures after which it is a dead letter.
+    pub max_attempts: u32,
+    /// Whether it was asked to stop.
+    pub cancel_asked: bool,
+    /// Who runs it.
+    pub worker: Option<WorkerId>,
+    /// Until when.
+    pub lease_expires_at: Option<Time>,
+    /// How far it is.
+    pub progress: Option<Json>,
+    /// What came of it.
+    pub result: Option<Json>,
+    /// Why the last attempt ended as it did.
+    pub reason: Option<String>,
+    /// W3C trace context of whoever enqueued it.
+    pub trace: Option<String>,
+    /// When it was enqueued.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// When it was over.
+    pub finished_at: Option<Time>,
+    /// Every attempt that ended. Empty in listings.
+    pub attempts: Vec<Attempt>,
+}
+
+/// Which jobs to list: newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobFilter {
+    /// Only in this state.
+    pub state: Option<JobState>,
+    /// Only of this queue.
+    pub queue: Option<QueueName>,
+    /// Only of this kind.
+    pub kind: Option<JobKind>,
+    /// Only owned by this object.
+    pub owner: Option<ObjectKey>,
+    /// Only before this job: the last one of the page before.
+    pub before: Option<JobId>,
+    /// How many.
+    pub limit: usize,
+}
+
+/// A page of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JobPage {
+    /// The jobs, newest first.
+    pub jobs: Vec<JobView>,
+    /// Give this as `before` for the next page; none if this is the last.
+    pub next: Option<JobId>,
+}
+
+/// A queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueueView {
+    /// Which.
+    pub queue: QueueName,
+    /// Its policy.
+    pub policy: QueuePolicy,
+    /// Its jobs by state.
+    pub counts: QueueCounts,
+}
+
+/// A limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitView {
+    /// Which key or class.
+    pub key: LimitKey,
+    /// The policy that applies: its own or its class's.
+    pub policy: Option<LimitPolicy>,
+    /// Live leases.
+    pub in_use: u32,
+    /// Jobs parked under it.
+    pub waiting: u64,
+    /// When it opens, if time alone opens it.
+    pub until: Option<Time>,
+}
+
+/// An object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ObjectView {
+    /// Which.
+    pub object: ObjectKey,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// Its version.
+    pub version: Version,
+    /// The last entry of its log.
+    pub log_head: Seq,
+    /// When it began.
+    pub created_at: Time,
+    /// When it last changed.
+    pub updated_at: Time,
+    /// Its alarms. Empty in listings.
+    pub alarms: Vec<(AlarmName, Time)>,
+}
+
+/// A ticket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TicketView {
+    /// The answer is not there yet.
+    Open,
+    /// It is.
+    Resolved(Resolution),
+}
