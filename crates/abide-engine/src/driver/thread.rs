@@ -1,0 +1,359 @@
+//! The machine's thread: inputs in, turns run, outputs out to the store's threads, to jobs and to whoever waits.
+
+use super::EngineOptions;
+use super::live::Live;
+use super::steady::Steady;
+use super::store_threads::{ReadJob, Readers, WriterJob, write_loop};
+use crate::call::{Call, CallError};
+use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness};
+use crate::registry::Registry;
+use crate::worker::JobContext;
+use abide_core::commit::Reply;
+use abide_core::event::EventRef;
+use abide_core::job::{AttemptEnd, Finish, JobId, Lease, LeaseRef};
+use abide_core::json::Json;
+use abide_core::seed::Secret;
+use abide_core::time::Time;
+use abide_store::{Store, StoreError, Write, Written};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc as tokio_mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+/// Turns between two looks at the inbox.
+const TURNS: usize = 256;
+/// Inputs taken in a row before turns run.
+const INPUTS: usize = 1_024;
+/// Once everything was asked to end: how long the last writes may take.
+const LAST_WRITES_MS: i64 = 5_000;
+
+/// What the thread is told.
+pub(super) enum Message {
+    Input(Input),
+    Call(Call, oneshot::Sender<Result<Reply, CallError>>),
+    Ask(Write, oneshot::Sender<Result<Written, StoreError>>),
+    /// Stop; dropped when stopped.
+    Stop(oneshot::Sender<()>),
+}
+
+/// The machine and everything its thread holds.
+pub(super) struct Core {
+    machine: Machine,
+    pools: Registry,
+    steady: Steady,
+    runtime: Handle,
+    live: Arc<Live>,
+    inbox: Sender<Message>,
+    progress: tokio_mpsc::UnboundedSender<(Lease, Json)>,
+    calls: HashMap<CallId, oneshot::Sender<Result<Reply, CallError>>>,
+    asks: HashMap<AskId, oneshot::Sender<Result<Written, StoreError>>>,
+    jobs: HashMap<JobId, RunningJob>,
+    next_id: u64,
+    drain_ms: i64,
+    stopping: Option<Stopping>,
+}
+
+struct RunningJob {
+    lease: LeaseRef,
+    stop: watch::Sender<bool>,
+    task: AbortHandle,
+}
+
+/// How far stopping is.
+struct Stopping {
+    ask_jobs_at: Time,
+    take_jobs_at: Time,
+    give_up_at: Time,
+    asked: bool,
+    taken: bool,
+    waiters: Vec<oneshot::Sender<()>>,
+}
+
+/// Where outputs go.
+struct Doors {
+    writer: Sender<WriterJob>,
+    readers: Vec<Sender<ReadJob>>,
+    next_reader: usize,
+    /// A thread behind a door has died; its panic was reported by the panic hook.
+    closed: bool,
+}
+
+impl Doors {
+    fn write(&mut self, job: WriterJob) {
+        self.closed |= self.writer.send(job).is_err();
+    }
+
+    fn read(&mut self, job: ReadJob) {
+        self.next_reader = (self.next_reader + 1) % self.readers.len();
+        self.closed |= self.readers[self.next_reader].send(job).is_err();
+    }
+}
+
+impl Core {
+    pub(super) fn new(
+        options: EngineOptions,
+        registry: Registry,
+        witness: Box<dyn Witness>,
+        secret: Secret,
+        runtime: Handle,
+        live: Arc<Live>,
+        inbox: Sender<Message>,
+    ) -> Core {
+        let EngineOptions { machine, drain_ms, clock, .. } = options;
+        let (progress, mut notes) = tokio_mpsc::unbounded_channel::<(Lease, Json)>();
+        let to_machine = inbox.clone();
+        runtime.spawn(async move {
+            while let Some((lease, note)) = notes.recv().await {
+                let input = Input::Progressed { lease: lease.lease, note };
+                if to_machine.send(Message::Input(input)).is_err() {
+                    return;
+                }
+            }
+        });
+        Core {
+            machine: Machine::new(machine, registry.clone(), witness, secret),
+            pools: registry,
+            steady: Steady::new(clock),
+            runtime,
+            live,
+            inbox,
+            progress,
+            calls: HashMap::new(),
+            asks: HashMap::new(),
+            jobs: HashMap::new(),
+            next_id: 0,
+            drain_ms: i64::try_from(drain_ms).unwrap_or(i64::MAX),
+            stopping: None,
+        }
+    }
+
+    /// Starts the machine's thread and the store's threads.
+    pub(super) fn spawn(
+        mut self,
+        store: Box<dyn Store>,
+        readers: Readers,
+        messages: Receiver<Message>,
+        crashed: Option<EventRef>,
+    ) -> Result<JoinHandle<()>, std::io::Error> {
+        let reading = readers.spawn(&self.inbox)?;
+        let (writer, jobs) = channel();
+        let inbox = self.inbox.clone();
+        let write = move || write_loop(store, &jobs, &inbox);
+        let writing = std::thread::Builder::new().name("abide-write".into()).spawn(write)?;
+        let mut doors = Doors { writer, readers: reading.doors, next_reader: 0, closed: false };
+        std::thread::Builder::new().name("abide-turns".into()).spawn(move || {
+            let now = self.steady.now().0;
+            self.machine.input(Input::Start { crashed }, now);
+            self.work(&messages, &mut doors);
+            drop(doors);
+            let waiters = self.stopping.take().map(|stopping| stopping.waiters);
+            drop(self);
+            drop(messages);
+            // The writer closes the store when its door is closed. A panic of it was reported by the panic hook.
+            drop(writing.join());
+            drop(waiters);
+        })
+    }
+
+    fn work(&mut self, messages: &Receiver<Message>, doors: &mut Doors) {
+        let mut more = true;
+        loop {
+            let (now, jumped) = self.steady.now();
+            if let Some(by_ms) = jumped {
+                self.machine.input(Input::ClockJumped { by_ms }, now);
+            }
+            if !self.take_messages(messages, now, more) {
+                return;
+            }
+            let now = self.steady.now().0;
+            more = self.machine.run(now, TURNS);
+            self.put_out(doors, now);
+            if doors.closed {
+                tracing::error!(target: "store", "a thread of the store has died: the engine stops");
+                return;
+            }
+            if self.stopping.is_some() && self.go_on_stopping(now, doors) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what is in the inbox; waits for it if there is nothing else to do. False if every handle is gone.
+    fn take_messages(&mut self, messages: &Receiver<Message>, now: Time, more: bool) -> bool {
+        let first = if more {
+            messages.try_recv().ok()
+        } else {
+            let stopping = self.stopping.as_ref().map(Stopping::next_at);
+            match abide_core::time::earliest(self.machine.wake_at(), stopping) {
+                None => match messages.recv() {
+                    Ok(message) => Some(message),
+                    Err(_) => return false,
+                },
+                Some(at) => {
+                    let wait_ms = u64::try_from(at.since(now)).unwrap_or(0);
+                    match messages.recv_timeout(Duration::from_millis(wait_ms)) {
+                        Ok(message) => Some(message),
+                        Err(RecvTimeoutError::Timeout) => None,
+                        Err(RecvTimeoutError::Disconnected) => return false,
+                    }
+                }
+            }
+        };
+        let now = self.steady.now().0;
+        let rest = std::iter::from_fn(|| messages.try_recv().ok()).take(INPUTS);
+        for message in first.into_iter().chain(rest) {
+            self.take(message, now);
+        }
+        true
+    }
+
+    fn take(&mut self, message: Message, now: Time) {
+        match message {
+            Message::Input(input) => {
+                if let Input::Wrote { result: Ok(batch), .. } = &input {
+                    self.steady.seen(batch.at);
+                }
+                if let Input::Ended { lease, .. } = &input {
+                    let is_it = |job: &RunningJob| job.lease == *lease;
+                    if self.jobs.get(&lease.job).is_some_and(is_it) {
+                        self.jobs.remove(&lease.job);
+                    }
+                }
+                self.machine.input(input, now);
+            }
+            Message::Call(call, reply) => {
+                self.next_id += 1;
+                let id = CallId(self.next_id);
+                self.calls.insert(id, reply);
+                self.machine.input(Input::Call(id, call), now);
+            }
+            Message::Ask(write, reply) => {
+                self.next_id += 1;
+                let id = AskId(self.next_id);
+                self.asks.insert(id, reply);
+                self.machine.input(Input::Ask(id, write), now);
+            }
+            Message::Stop(done) => {
+                self.machine.input(Input::Drain, now);
+                let drain_ms = self.drain_ms;
+                let stopping = self.stopping.get_or_insert_with(|| Stopping {
+                    ask_jobs_at: now.plus_ms(drain_ms / 2),
+                    take_jobs_at: now.plus_ms(drain_ms),
+                    give_up_at: now.plus_ms(drain_ms).plus_ms(LAST_WRITES_MS),
+                    asked: false,
+                    taken: false,
+                    waiters: Vec::new(),
+                });
+                stopping.waiters.push(done);
+            }
+        }
+    }
+
+    fn put_out(&mut self, doors: &mut Doors, now: Time) {
+        for output in self.machine.outputs() {
+            match output {
+                Output::Write(token, write) => doors.write(WriterJob::Write { now, token, write }),
+                Output::Reopen => doors.write(WriterJob::Reopen),
+                Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
+                Output::Reply(id, answer) => {
+                    // Whoever called may have given up.
+                    if let Some(caller) = self.calls.remove(&id) {
+                        drop(caller.send(answer));
+                    }
+                }
+                Output::Told(id, answer) => {
+                    if let Some(asker) = self.asks.remove(&id) {
+                        drop(asker.send(answer));
+                    }
+                }
+                Output::Run { pool, lease } => self.run_job(pool, lease),
+                Output::Stop(job) => {
+                    if let Some(job) = self.jobs.get(&job) {
+                        job.stop.send_replace(true);
+                    }
+                }
+                Output::Notice(notice) => {
+                    report(&notice);
+                    self.live.tell(notice);
+                }
+            }
+        }
+    }
+
+    fn run_job(&mut self, pool: usize, lease: Lease) {
+        let worker = self.pools.pools()[pool].worker.clone();
+        let (stop, stopped) = watch::channel(false);
+        let lease_ref = lease.lease;
+        let context = JobContext::new(lease, self.progress.clone(), stopped);
+        let attempt = self.runtime.spawn(async move { worker.run(context).await });
+        let task = attempt.abort_handle();
+        let inbox = self.inbox.clone();
+        self.runtime.spawn(async move {
+            let finish = match attempt.await {
+                Ok(finish) => finish,
+                Err(error) if error.is_cancelled() => AttemptEnd::HandedBack.into(),
+                Err(_) => crate::worker::failed("the worker panicked"),
+            };
+            // An engine that is gone takes no ends; the lease runs out or is voided at the next start.
+            drop(inbox.send(Message::Input(Input::Ended { lease: lease_ref, finish })));
+        });
+        self.jobs.insert(lease_ref.job, RunningJob { lease: lease_ref, stop, task });
+    }
+
+    /// Whether everything has ended or time is up.
+    fn go_on_stopping(&mut self, now: Time, doors: &mut Doors) -> bool {
+        let Some(stopping) = &mut self.stopping else { return false };
+        if !stopping.asked && now >= stopping.ask_jobs_at {
+            stopping.asked = true;
+            for job in self.jobs.values() {
+                job.stop.send_replace(true);
+            }
+        }
+        if !stopping.taken && now >= stopping.take_jobs_at {
+            stopping.taken = true;
+            for (_, job) in self.jobs.drain() {
+                job.task.abort();
+                let finish: Finish = AttemptEnd::HandedBack.into();
+                self.machine.input(Input::Ended { lease: job.lease, finish }, now);
+            }
+            self.put_out(doors, now);
+        }
+        let up = self.stopping.as_ref().is_some_and(|stopping| now >= stopping.give_up_at);
+        up || self.machine.is_idle()
+    }
+}
+
+impl Stopping {
+    fn next_at(&self) -> Time {
+        match (self.asked, self.taken) {
+            (false, _) => self.ask_jobs_at,
+            (true, false) => self.take_jobs_at,
+            (true, true) => self.give_up_at,
+        }
+    }
+}
+
+fn report(notice: &Notice) {
+    match notice {
+        Notice::TurnFailed { object, error } => {
+            tracing::warn!(target: "object", %object, error, "a turn failed and is tried again");
+        }
+        Notice::DeadLetter { object, error } => {
+            tracing::error!(target: "object", %object, error, "an event is a dead letter");
+        }
+        Notice::SlowTurn { object, took_ms } => {
+            tracing::warn!(target: "object", %object, took_ms, "a turn took long");
+        }
+        Notice::StoreFailed(error) => tracing::error!(target: "store", %error, "the store failed"),
+        Notice::StoreRecovered => tracing::info!(target: "store", "the store works again"),
+        Notice::ClockJumped { by_ms } => tracing::warn!(target: "clock", by_ms, "the clock jumped"),
+        Notice::NoHandler(object) => {
+            tracing::warn!(target: "object", %object, "an event waits for a kind that is not registered");
+        }
+        Notice::Log(..) | Notice::Ticket(..) | Notice::Ready(..) => {}
+    }
+}

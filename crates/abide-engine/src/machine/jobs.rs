@@ -1,0 +1,253 @@
+//! Jobs that run in this process: claiming for free slots, heartbeats, ends.
+
+use super::io::{Notice, Output};
+use super::{Machine, Phase, WriteFor};
+use crate::worker::Pool;
+use abide_core::job::{Finish, JobId, LeaseRef};
+use abide_core::json::Json;
+use abide_core::limits::{CLAIM_ITEMS, PROGRESS_BYTES};
+use abide_core::name::{JobKind, QueueName, WorkerId};
+use abide_core::object::Life;
+use abide_core::time::{Time, earliest};
+use abide_store::Write;
+use abide_store::write::{Claim, Claimed, Renewal, WorkerCard};
+use std::collections::BTreeMap;
+
+/// The pools and what runs in them.
+#[derive(Debug)]
+pub(super) struct Jobs {
+    pools: Vec<PoolState>,
+    running: BTreeMap<JobId, Running>,
+    heartbeat_at: Option<Time>,
+}
+
+#[derive(Debug)]
+struct PoolState {
+    queue: QueueName,
+    kind: JobKind,
+    slots: usize,
+    running: usize,
+    /// There may be a job to claim.
+    hint: bool,
+    claiming: bool,
+    /// There may be one then.
+    next_at: Option<Time>,
+}
+
+#[derive(Debug)]
+struct Running {
+    lease: LeaseRef,
+    pool: usize,
+}
+
+impl Jobs {
+    pub(super) fn new(pools: &[Pool]) -> Jobs {
+        let pools = pools
+            .iter()
+            .map(|pool| PoolState {
+                queue: pool.queue.clone(),
+                kind: pool.kind.clone(),
+                slots: pool.slots,
+                running: 0,
+                hint: false,
+                claiming: false,
+                next_at: None,
+            })
+            .collect();
+        Jobs { pools, running: BTreeMap::new(), heartbeat_at: None }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.running.is_empty() && !self.pools.iter().any(|pool| pool.claiming)
+    }
+
+    pub(super) fn wake_at(&self) -> Option<Time> {
+        let has_slot = |pool: &&PoolState| pool.running < pool.slots && !pool.claiming;
+        let next = self.pools.iter().filter(has_slot).fold(None, |at, pool| earliest(at, pool.next_at));
+        earliest(next, self.heartbeat_at)
+    }
+
+    pub(super) fn heartbeat_at(&self) -> Option<Time> {
+        self.heartbeat_at
+    }
+
+    pub(super) fn hint_all(&mut self) {
+        for pool in &mut self.pools {
+            pool.hint = true;
+        }
+    }
+
+    pub(super) fn hint(&mut self, queue: &QueueName, kind: &JobKind) {
+        for pool in &mut self.pools {
+            pool.hint |= pool.queue == *queue && pool.kind == *kind;
+        }
+    }
+
+    /// Some job of some queue may become ready at `at`.
+    pub(super) fn ready_at(&mut self, at: Option<Time>) {
+        for pool in &mut self.pools {
+            pool.next_at = earliest(pool.next_at, at);
+        }
+    }
+
+    /// Claims under way were lost with the store's connection.
+    pub(super) fn forget_claims(&mut self) {
+        for pool in &mut self.pools {
+            pool.claiming = false;
+            pool.hint = true;
+        }
+    }
+}
+
+/// The name of a pool of workers in an engine's process.
+fn worker_id(life: Life, pool: &PoolState) -> WorkerId {
+    WorkerId::trusted(format!("engine-{}/{}/{}", life.0, pool.queue, pool.kind))
+}
+
+impl Machine {
+    pub(super) fn introduce_workers(&mut self, life: Life) {
+        let cards: Vec<WorkerCard> = self
+            .jobs
+            .pools
+            .iter()
+            .map(|pool| WorkerCard {
+                worker: worker_id(life, pool),
+                life: Some(life),
+                queues: vec![pool.queue.clone()],
+                kinds: vec![pool.kind.clone()],
+                seen_at: self.now,
+            })
+            .collect();
+        for card in cards {
+            self.write(WriteFor::Worker, Write::SetWorker(card));
+        }
+    }
+
+    pub(super) fn jobs_due(&mut self) {
+        let now = self.now;
+        for pool in &mut self.jobs.pools {
+            if pool.next_at.is_some_and(|at| at <= now) {
+                pool.next_at = None;
+                pool.hint = true;
+            }
+        }
+        if self.jobs.heartbeat_at.is_some_and(|at| at <= now) {
+            self.jobs.heartbeat_at = None;
+            let leases: Vec<LeaseRef> = self.jobs.running.values().map(|running| running.lease).collect();
+            if !leases.is_empty() {
+                let lease_ms = self.options.lease_ms;
+                self.write(WriteFor::Renew(leases.clone()), Write::Renew { leases, lease_ms });
+                self.beat_later();
+            }
+        }
+    }
+
+    fn beat_later(&mut self) {
+        let at = self.now.plus_ms(self.options.lease_ms / 3);
+        self.jobs.heartbeat_at.get_or_insert(at);
+    }
+
+    pub(super) fn claim_jobs(&mut self) {
+        let Some(life) = self.life.filter(|_| self.phase == Phase::Working && self.stalled_until.is_none())
+        else {
+            return;
+        };
+        for index in 0..self.jobs.pools.len() {
+            let pool = &mut self.jobs.pools[index];
+            let free = pool.slots - pool.running;
+            if free == 0 || pool.claiming || !pool.hint {
+                continue;
+            }
+            pool.claiming = true;
+            pool.hint = false;
+            pool.next_at = None;
+            let claim = Claim {
+                worker: worker_id(life, pool),
+                life: Some(life),
+                queues: vec![pool.queue.clone()],
+                kinds: vec![pool.kind.clone()],
+                max: free.min(CLAIM_ITEMS),
+                lease_ms: self.options.lease_ms,
+                seed: self.secret.draw(),
+            };
+            self.write(WriteFor::Claim { pool: index }, Write::Claim(claim));
+        }
+    }
+
+    pub(super) fn claimed(&mut self, index: usize, claimed: Claimed) {
+        let pool = &mut self.jobs.pools[index];
+        pool.claiming = false;
+        pool.hint |= claimed.more;
+        pool.next_at = earliest(pool.next_at, claimed.next_at);
+        pool.running += claimed.leases.len();
+        if !claimed.leases.is_empty() {
+            self.beat_later();
+        }
+        for lease in claimed.leases {
+            let former =
+                self.jobs.running.insert(lease.lease.job, Running { lease: lease.lease, pool: index });
+            if let Some(former) = former {
+                // An attempt whose lease ran out without our noticing: its place is free, its end counts for nothing.
+                self.jobs.pools[former.pool].running -= 1;
+            }
+            self.out.push(Output::Run { pool: index, lease });
+        }
+    }
+
+    /// A claim failed with the store: ask again.
+    pub(super) fn claim_failed(&mut self, index: usize) {
+        let pool = &mut self.jobs.pools[index];
+        pool.claiming = false;
+        pool.hint = true;
+    }
+
+    pub(super) fn job_ended(&mut self, lease: LeaseRef, mut finish: Finish) {
+        if self.jobs.running.get(&lease.job).is_none_or(|running| running.lease != lease) {
+            return;
+        }
+        if let Some(ended) = self.jobs.running.remove(&lease.job) {
+            self.jobs.pools[ended.pool].running -= 1;
+        }
+        finish.bound();
+        let seed = self.secret.draw();
+        self.write(WriteFor::Finish, Write::Finish { lease, finish, seed });
+    }
+
+    pub(super) fn job_progressed(&mut self, lease: LeaseRef, note: Json) {
+        if self.jobs.running.get(&lease.job).is_some_and(|running| running.lease == lease)
+            && note.len() <= PROGRESS_BYTES
+        {
+            self.write(WriteFor::Progress, Write::Progress { lease, progress: note });
+        }
+    }
+
+    pub(super) fn renewed(&mut self, leases: &[LeaseRef], renewals: &[Renewal]) {
+        for (lease, renewal) in leases.iter().zip(renewals) {
+            match renewal {
+                Renewal::Held { cancel_asked: false, .. } => {}
+                Renewal::Held { cancel_asked: true, .. } => self.out.push(Output::Stop(lease.job)),
+                Renewal::Lost => {
+                    let is_it =
+                        self.jobs.running.get(&lease.job).is_some_and(|running| running.lease == *lease);
+                    if is_it && let Some(lost) = self.jobs.running.remove(&lease.job) {
+                        self.jobs.pools[lost.pool].running -= 1;
+                        self.jobs.pools[lost.pool].hint = true;
+                        self.out.push(Output::Stop(lease.job));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn cancelling(&mut self, job: JobId) {
+        if self.jobs.running.contains_key(&job) {
+            self.out.push(Output::Stop(job));
+        }
+    }
+
+    pub(super) fn clock_jumped(&mut self, by_ms: i64) {
+        let lease_ms = self.options.lease_ms;
+        self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
+        self.notice(Notice::ClockJumped { by_ms });
+    }
+}

@@ -1,0 +1,138 @@
+//! Workers: what runs jobs in the process.
+
+use abide_core::job::{AttemptEnd, Finish, JobId, Lease, RetryWish};
+use abide_core::json::{BadJson, Json};
+use abide_core::limits::{OverBound, PROGRESS_BYTES, within};
+use abide_core::name::{JobKind, QueueName};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// Runs jobs of one kind. Anything with I/O is here; what it says at its end takes effect once.
+pub trait Worker: Send + Sync + 'static {
+    /// Runs one attempt. It may run more than once for a job (a crash, an expired lease), so make its effects outside
+    /// idempotent: [`JobContext::job`] and the payload are the same each time.
+    fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>>;
+}
+
+impl<F, R> Worker for F
+where
+    F: Fn(JobContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Finish> + Send + 'static,
+{
+    fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
+        Box::pin(self(job))
+    }
+}
+
+/// Workers of one queue and kind.
+#[derive(Clone)]
+pub struct Pool {
+    /// From which queue.
+    pub queue: QueueName,
+    /// Of which kind.
+    pub kind: JobKind,
+    /// How many at a time.
+    pub slots: usize,
+    /// What runs them.
+    pub worker: Arc<dyn Worker>,
+}
+
+/// A progress note that cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgressError {
+    /// It cannot be written as JSON.
+    #[error(transparent)]
+    BadJson(#[from] BadJson),
+    /// It is too long.
+    #[error(transparent)]
+    OverBound(#[from] OverBound),
+}
+
+/// One attempt of a job, as its worker sees it.
+#[derive(Debug)]
+pub struct JobContext {
+    lease: Lease,
+    progress: mpsc::UnboundedSender<(Lease, Json)>,
+    stop: watch::Receiver<bool>,
+}
+
+impl JobContext {
+    pub(crate) fn new(
+        lease: Lease,
+        progress: mpsc::UnboundedSender<(Lease, Json)>,
+        stop: watch::Receiver<bool>,
+    ) -> JobContext {
+        JobContext { lease, progress, stop }
+    }
+
+    /// Which job.
+    #[must_use]
+    pub fn job(&self) -> JobId {
+        self.lease.lease.job
+    }
+
+    /// Which attempt: 1 for the first.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.lease.lease.attempt
+    }
+
+    /// Everything about the attempt.
+    #[must_use]
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// What the job is about.
+    pub fn payload<T: DeserializeOwned>(&self) -> Result<T, BadJson> {
+        self.lease.payload.decode()
+    }
+
+    /// Notes how far it is, for people. The last note counts.
+    pub fn progress<V: Serialize>(&self, note: &V) -> Result<(), ProgressError> {
+        let note = Json::encode(note)?;
+        within("bytes in a progress note", PROGRESS_BYTES, note.len())?;
+        // An engine that stops does not take notes any more, and the job is handed back anyway.
+        drop(self.progress.send((self.lease.clone(), note)));
+        Ok(())
+    }
+
+    /// Resolves when the job should stop: it was cancelled, lost its lease, or the engine is stopping.
+    pub async fn stopped(&mut self) {
+        // An engine that is gone counts as one that says stop.
+        drop(self.stop.wait_for(|stop| *stop).await);
+    }
+
+    /// Whether it should stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+}
+
+/// A job's work is done; `result` is what came of it.
+pub fn done<V: Serialize>(result: &V) -> Finish {
+    match Json::encode(result) {
+        Ok(result) => AttemptEnd::Done { result }.into(),
+        Err(e) => failed_for_good(format!("the result cannot be written as JSON: {}", e.0)),
+    }
+}
+
+/// There was nothing to do.
+pub fn skipped(reason: impl Into<String>) -> Finish {
+    AttemptEnd::Skipped { reason: reason.into() }.into()
+}
+
+/// It failed; it is tried again by policy.
+pub fn failed(reason: impl Into<String>) -> Finish {
+    AttemptEnd::Error { reason: reason.into(), retry: RetryWish::ByPolicy }.into()
+}
+
+/// It failed, and trying again cannot help.
+pub fn failed_for_good(reason: impl Into<String>) -> Finish {
+    AttemptEnd::Error { reason: reason.into(), retry: RetryWish::Never }.into()
+}

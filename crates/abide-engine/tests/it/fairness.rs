@@ -1,0 +1,43 @@
+//! A busy object does not hold up the others, and memory stays bounded.
+
+use crate::objects::{Do, Puppet};
+use abide_engine::testing::{World, minute};
+use serde_json::Value;
+
+#[test]
+fn a_busy_object_does_not_hold_up_a_quiet_one() {
+    let mut world = World::new();
+    world.object(Puppet);
+    for _ in 0..900 {
+        world.begin_call("puppet/busy", &Do::Add("n".into(), 1), None);
+    }
+    world.begin_call("puppet/quiet", &Do::Add("n".into(), 1), None);
+    world.settle();
+    let quiet = world.commits().iter().position(|commit| commit.object.name.as_str() == "quiet");
+    assert!(quiet.is_some_and(|at| at < 64), "the quiet object's turn was number {quiet:?}");
+    assert_eq!(world.commits().len(), 901);
+}
+
+#[test]
+fn idle_objects_leave_memory() {
+    let mut world = World::new();
+    world.object(Puppet);
+    for n in 0..500 {
+        world.call::<Value>(&format!("puppet/{n}"), &Do::Add("n".into(), 1)).unwrap();
+    }
+    assert_eq!(world.memory().0, 500);
+    world.pass(minute(2));
+    assert_eq!(world.memory(), (0, 0));
+    assert_eq!(world.call::<Value>("puppet/3", &Do::Add("n".into(), 1)).unwrap(), Value::from(2));
+}
+
+#[test]
+fn an_idle_engine_asks_the_store_for_nothing() {
+    let mut world = World::new();
+    world.object(Puppet);
+    world.call::<Value>("puppet/a", &Do::Add("n".into(), 1)).unwrap();
+    world.pass(minute(2));
+    let before = world.store_verbs();
+    world.pass(minute(60));
+    assert_eq!(world.store_verbs(), before);
+}
