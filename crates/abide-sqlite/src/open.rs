@@ -1,0 +1,78 @@
+//! Opening the file: who may, how it is set up, and what is found there.
+
+use crate::db::Link;
+use crate::error::{Fault, OpenError};
+use crate::migrate;
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file in the data directory.
+pub(crate) const FILE: &str = "abide.db";
+
+/// How long a connection waits for another one's lock.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Pages of the log of writes after which they are carried over into the file.
+const CHECKPOINT_PAGES: u32 = 4_000;
+
+/// Bytes to which the log of writes is cut back after it was carried over.
+pub(crate) const WAL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Creates the data directory, for its owner alone.
+pub(crate) fn create_dir(dir: &Path) -> Result<(), OpenError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| OpenError::of_io(dir, &error))
+}
+
+/// The file of a data directory, created empty if there is none.
+pub(crate) fn create_file(dir: &Path) -> Result<PathBuf, OpenError> {
+    let path = dir.join(FILE);
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| OpenError::of_io(&path, &error))?;
+    Ok(path)
+}
+
+/// The connection that writes. Brings the schema up to date.
+pub(crate) fn writer(path: &Path) -> Result<Link, OpenError> {
+    let fault = |fault: Fault| OpenError::of_fault(path, fault);
+    let sqlite = |error: rusqlite::Error| OpenError::of_fault(path, Fault::from(error));
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    conn.busy_timeout(BUSY).map_err(sqlite)?;
+    if conn.is_readonly("main").map_err(sqlite)? {
+        return Err(OpenError::ReadOnly { path: path.into(), reason: "the file is read-only".into() });
+    }
+    migrate::identify(path, &conn)?;
+    conn.execute_batch(&format!(
+        "PRAGMA page_size = 4096;
+         PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = OFF;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -65536;
+         PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
+         PRAGMA journal_size_limit = {WAL_BYTES};"
+    ))
+    .map_err(sqlite)?;
+    migrate::migrate(&mut conn).map_err(fault)?;
+    let link = Link::new(conn);
+    migrate::look(&link.db()).map_err(fault)?;
+    Ok(link)
+}
+
+/// A connection that reads beside the writer.
+pub(crate) fn reader(path: &Path) -> Result<Link, Fault> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY)?;
+    conn.execute_batch("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;")?;
+    Ok(Link::new(conn))
+}

@@ -1,0 +1,11 @@
+//! The SQLite store, by its public door.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod child;
+mod counts;
+mod data_dir;
+mod faults;
+mod kill;
+mod open;
+mod suite;
+mod world;
