@@ -9,7 +9,7 @@ use abide_core::time::Clock;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,8 +22,9 @@ pub(super) fn open(
         return Ok((Box::new(BlackBox { note: None, clock: clock.clone(), began_ms: 0 }), None));
     };
     let fail = |error| StartError::BlackBox { path: path.to_owned(), error };
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(fail)?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    let mut file = options.open(path).map_err(fail)?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(fail)?;
     // The first line counts: a shorter note leaves the end of a longer one behind it.

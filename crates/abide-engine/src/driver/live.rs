@@ -50,6 +50,17 @@ impl Live {
         receiver
     }
 
+    /// Forgets waiters for a ticket that have given up.
+    pub(super) fn stop_waiting_for(&self, ticket: &Ticket) {
+        let mut waiting = self.waiting();
+        if let Some(waiters) = waiting.tickets.get_mut(ticket) {
+            waiters.retain(|waiter| !waiter.is_closed());
+            if waiters.is_empty() {
+                waiting.tickets.remove(ticket);
+            }
+        }
+    }
+
     fn watch_log(&self, object: &ObjectKey) -> watch::Receiver<u64> {
         let mut waiting = self.waiting();
         waiting.logs.retain(|_, sender| sender.receiver_count() > 0);
@@ -71,6 +82,7 @@ impl Live {
                 }
             }
             Notice::Ready(..)
+            | Notice::ReadyAt(_)
             | Notice::TurnFailed { .. }
             | Notice::DeadLetter { .. }
             | Notice::SlowTurn { .. }

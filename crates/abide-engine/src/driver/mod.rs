@@ -42,7 +42,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store_threads::{ReadJob, Readers};
 use thread::Message;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 
 /// How an engine runs.
 #[derive(Clone)]
@@ -118,6 +118,9 @@ pub struct Engine {
     live: Arc<Live>,
     registry: Arc<Registry>,
     clock: Arc<dyn Clock>,
+    /// Closed when the machine's thread ends.
+    running: watch::Receiver<()>,
+    // Locked once, by whoever stops the engine first.
     thread: Arc<std::sync::Mutex<Option<JoinHandle<()>>>>,
 }
 
@@ -144,6 +147,7 @@ impl Engine {
         let runtime = tokio::runtime::Handle::current();
         let people = readers.people();
         let (inbox, messages) = mpsc::channel();
+        let (alive, running) = watch::channel(());
         let core = thread::Core::new(
             options,
             (*registry).clone(),
@@ -152,10 +156,11 @@ impl Engine {
             runtime,
             live.clone(),
             inbox.clone(),
+            alive,
         );
         let thread = core.spawn(store, readers, messages, crashed).map_err(StartError::Thread)?;
         let thread = Arc::new(std::sync::Mutex::new(Some(thread)));
-        Ok(Engine { inbox, people, live, registry, clock, thread })
+        Ok(Engine { inbox, people, live, registry, clock, running, thread })
     }
 
     /// Calls an object. The reply comes when everything it could have seen is durable.
@@ -191,7 +196,10 @@ impl Engine {
     pub async fn write(&self, write: Write) -> Result<Written, EngineError> {
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Message::Ask(write, reply)).map_err(|_| EngineError::Stopped)?;
-        answer.await.map_err(|_| EngineError::Stopped)?.map_err(EngineError::Store)
+        match answer.await {
+            Ok(written) => written.map_err(EngineError::Store),
+            Err(_) => Err(StoreError::Ambiguous("the engine ended while it was written".into()).into()),
+        }
     }
 
     /// Has a read done.
@@ -293,6 +301,16 @@ impl Engine {
 
     /// Waits up to `wait` for a ticket's answer. None if there is no such ticket.
     pub async fn ticket(&self, ticket: &Ticket, wait: Duration) -> Result<Option<TicketView>, EngineError> {
+        let waited = self.wait_for_ticket(ticket, wait).await;
+        self.live.stop_waiting_for(ticket);
+        waited
+    }
+
+    async fn wait_for_ticket(
+        &self,
+        ticket: &Ticket,
+        wait: Duration,
+    ) -> Result<Option<TicketView>, EngineError> {
         let resolved = self.live.wait_for_ticket(ticket);
         let Answer::Ticket(view) = self.read(Read::Ticket(ticket.clone())).await? else {
             unreachable!("the store answers about tickets in kind")
@@ -332,6 +350,13 @@ impl Engine {
 
     pub(crate) fn live(&self) -> &Live {
         &self.live
+    }
+
+    /// Resolves when the engine has ended: it was stopped, or one of its threads died.
+    pub async fn ended(&self) {
+        let mut running = self.running.clone();
+        // Nothing is ever sent: the sender is dropped with the thread.
+        while running.changed().await.is_ok() {}
     }
 
     /// Stops: no new calls, what is under way ends, jobs finish or are handed back, the store is closed.

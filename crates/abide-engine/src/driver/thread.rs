@@ -55,6 +55,8 @@ pub(super) struct Core {
     next_id: u64,
     drain_ms: i64,
     stopping: Option<Stopping>,
+    /// Dropped with the thread: whoever waits for its end hears of it.
+    _alive: watch::Sender<()>,
 }
 
 struct RunningJob {
@@ -94,6 +96,7 @@ impl Doors {
 }
 
 impl Core {
+    #[expect(clippy::too_many_arguments, reason = "one call site, each of its own type")]
     pub(super) fn new(
         options: EngineOptions,
         registry: Registry,
@@ -102,6 +105,7 @@ impl Core {
         runtime: Handle,
         live: Arc<Live>,
         inbox: Sender<Message>,
+        alive: watch::Sender<()>,
     ) -> Core {
         let EngineOptions { machine, drain_ms, clock, .. } = options;
         let (progress, mut notes) = tokio_mpsc::unbounded_channel::<(Lease, Json)>();
@@ -128,6 +132,7 @@ impl Core {
             next_id: 0,
             drain_ms: i64::try_from(drain_ms).unwrap_or(i64::MAX),
             stopping: None,
+            _alive: alive,
         }
     }
 
@@ -354,6 +359,6 @@ fn report(notice: &Notice) {
         Notice::NoHandler(object) => {
             tracing::warn!(target: "object", %object, "an event waits for a kind that is not registered");
         }
-        Notice::Log(..) | Notice::Ticket(..) | Notice::Ready(..) => {}
+        Notice::Log(..) | Notice::Ticket(..) | Notice::Ready(..) | Notice::ReadyAt(_) => {}
     }
 }

@@ -9,6 +9,7 @@ use abide_core::log::Seq;
 use abide_core::name::{JobKind, QueueName};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::ticket::{Resolution, Ticket};
+use abide_core::time::Time;
 use abide_store::{Answer, Batch, Read, StoreError, Write, Written};
 
 /// Names a call until its reply.
@@ -115,6 +116,8 @@ pub enum Notice {
     Ticket(Ticket, Resolution),
     /// Jobs of this queue and kind may be claimed.
     Ready(QueueName, JobKind),
+    /// At this time a job becomes ready or a limit opens.
+    ReadyAt(Time),
     /// A turn failed.
     TurnFailed {
         /// Whose.

@@ -381,5 +381,8 @@ impl Machine {
         self.timetable.lease(woken.lease_at);
         self.timetable.prune(woken.prune_at);
         self.jobs.ready_at(woken.job_at);
+        if let Some(at) = woken.job_at {
+            self.notice(Notice::ReadyAt(at));
+        }
     }
 }
