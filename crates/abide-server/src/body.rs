@@ -1,0 +1,106 @@
+//! Request bodies: read whole within a bound of bytes and time, then decoded.
+
+use crate::app::App;
+use crate::code::ErrorCode;
+use crate::error::ApiError;
+use abide_core::json::Json;
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// How long a body may take to arrive.
+const ARRIVES: Duration = Duration::from_secs(30);
+/// How long the rest of a body that is too large is read and dropped, so that the client gets to read the answer.
+const LINGERS: Duration = Duration::from_secs(2);
+
+/// A JSON object of a known shape.
+pub(crate) struct JsonBody<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<JsonBody<T>, ApiError> {
+        let text = read(request.into_body(), app.options().max_body_bytes).await?;
+        if text.trim().is_empty() {
+            return Err(ApiError::bad("the body is empty: send JSON"));
+        }
+        // A struct would also be read from an array of its fields, which nobody means.
+        if !text.trim_start().starts_with('{') {
+            return Err(not_json("it is not an object"));
+        }
+        decode(&text).map(JsonBody)
+    }
+}
+
+/// Any JSON, kept as text; an empty body is `null`.
+pub(crate) struct AnyBody(pub(crate) Json);
+
+impl FromRequest<App> for AnyBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<AnyBody, ApiError> {
+        let text = read(request.into_body(), app.options().max_body_bytes).await?;
+        if text.trim().is_empty() {
+            return Ok(AnyBody(Json::null()));
+        }
+        Json::parse(text).map(AnyBody).map_err(|error| not_json(&error.0))
+    }
+}
+
+/// Decodes text that should be JSON of a known shape.
+pub(crate) fn decode<T: DeserializeOwned>(text: &str) -> Result<T, ApiError> {
+    serde_json::from_str(text).map_err(|error| not_json(&error.to_string()))
+}
+
+fn not_json(reason: &str) -> ApiError {
+    ApiError::bad(format!("the body cannot be read as the JSON that is expected here: {reason}"))
+}
+
+async fn read(mut body: Body, bound: usize) -> Result<String, ApiError> {
+    let whole = tokio::time::timeout(ARRIVES, read_whole(&mut body, bound)).await;
+    let bytes = match whole {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(Unread::TooLarge)) => {
+            // Whether the client is done by then or not, it gets the same answer.
+            drop(tokio::time::timeout(LINGERS, read_away(&mut body)).await);
+            let message = format!(
+                "the body is larger than {bound} bytes: send less at a time, or raise server.max_body_bytes"
+            );
+            return Err(ApiError::new(ErrorCode::TooLarge, message));
+        }
+        Ok(Err(Unread::Broken(reason))) => {
+            return Err(ApiError::bad(format!("the body broke off: {reason}")));
+        }
+        Err(_) => {
+            let message = format!("the body did not arrive within {} s: send it again", ARRIVES.as_secs());
+            return Err(ApiError::new(ErrorCode::RequestTimeout, message));
+        }
+    };
+    String::from_utf8(bytes).map_err(|error| not_json(&format!("it is not UTF-8: {}", error.utf8_error())))
+}
+
+/// Why a body was not read to its end.
+enum Unread {
+    TooLarge,
+    Broken(String),
+}
+
+async fn read_whole(body: &mut Body, bound: usize) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Unread::Broken(error.to_string()))?;
+        if let Ok(data) = frame.into_data() {
+            if bytes.len() + data.len() > bound {
+                return Err(Unread::TooLarge);
+            }
+            bytes.extend_from_slice(&data);
+        }
+    }
+    Ok(bytes)
+}
+
+async fn read_away(body: &mut Body) {
+    while let Some(Ok(_)) = body.frame().await {}
+}

@@ -1,0 +1,26 @@
+//! HTTP around the engine: routes that decode, call and encode.
+//!
+//! What it is for: everything the engine can do, over HTTP under `/v1`, with one shape of errors and a bound on every
+//! body, wait and page.
+//! What it knows: an [`Engine`](abide_engine::Engine) handle, the words of `abide-core` and the views of `abide-store`.
+//! What it does not know: which store stands behind the engine, configuration, signals.
+//! Where to enter: [`serve`] to run it, `router.rs` for the routes, [`ErrorCode`] for how a request can fail.
+
+mod app;
+mod body;
+mod code;
+mod drain;
+mod error;
+mod guard;
+mod page;
+mod params;
+mod path;
+mod poll;
+mod router;
+mod routes;
+mod sentence;
+mod serve;
+mod wait;
+
+pub use code::ErrorCode;
+pub use serve::{ServerOptions, serve};

@@ -1,0 +1,67 @@
+//! `/health` and `/ready`.
+
+use crate::app::App;
+use crate::code::ErrorCode;
+use crate::error::{ApiError, stopping};
+use abide_core::object::{Fence, Incarnation, ObjectKey};
+use abide_store::Write;
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use std::time::Duration;
+
+/// How long the engine may take to answer before it counts as not ready.
+const ANSWERS: Duration = Duration::from_secs(2);
+
+#[derive(Serialize)]
+pub(crate) struct Health {
+    status: &'static str,
+}
+
+/// The process lives.
+pub(crate) async fn health() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// The engine has begun and its store takes writes. A write that changes nothing goes all the way to find out.
+pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiError> {
+    if app.drain().has_begun() {
+        return Err(stopping());
+    }
+    let object = ObjectKey::new("ready", "?")?;
+    let probe = Write::Check { object, fence: Fence::Absent { begin: Incarnation(0) } };
+    match tokio::time::timeout(ANSWERS, app.write(probe)).await {
+        Ok(answer) => answer.map(|_| Json(Health { status: "ready" })),
+        Err(_) => {
+            let message = format!("the store did not answer within {} s", ANSWERS.as_secs());
+            Err(ApiError::new(ErrorCode::StoreUnavailable, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ready;
+    use crate::app::App;
+    use crate::drain::DrainSwitch;
+    use crate::error::stopping;
+    use crate::serve::ServerOptions;
+    use abide_engine::{Engine, EngineOptions, Registry};
+    use abide_store::memory::MemoryStore;
+    use axum::extract::State;
+
+    #[tokio::test]
+    async fn a_server_that_drains_or_lost_its_engine_is_not_ready() {
+        let store = Box::new(MemoryStore::new());
+        let engine = Engine::start(store, Registry::new(), EngineOptions::default()).unwrap();
+        let (switch, drain) = DrainSwitch::new();
+        let app = App::new(engine.clone(), ServerOptions { max_body_bytes: 1 }, drain);
+        assert!(ready(State(app.clone())).await.is_ok());
+        switch.begin();
+        assert_eq!(ready(State(app)).await.err(), Some(stopping()));
+        engine.stop().await;
+        let (_switch, drain) = DrainSwitch::new();
+        let app = App::new(engine, ServerOptions { max_body_bytes: 1 }, drain);
+        assert_eq!(ready(State(app)).await.err(), Some(stopping()));
+    }
+}

@@ -1,0 +1,240 @@
+//! `/v1/jobs`: enqueue, look, ask why, cancel, retry.
+
+use crate::app::App;
+use crate::body::{AnyBody, decode};
+use crate::code::ErrorCode;
+use crate::error::ApiError;
+use crate::page;
+use crate::params::Params;
+use crate::path::At;
+use crate::sentence::sentence;
+use abide_core::job::{JobId, JobState, NewJob};
+use abide_core::json::Json as JsonText;
+use abide_core::limits::{ENQUEUE_ITEMS, within};
+use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
+use abide_core::object::ObjectKey;
+use abide_core::retry::Backoff;
+use abide_core::time::Time;
+use abide_core::why::Cause;
+use abide_store::view::{JobFilter, JobPage, JobView};
+use abide_store::write::Enqueued;
+use abide_store::{Answer, Read, Write, Written};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// Longest trace context: W3C's is 55 bytes.
+const TRACE_BYTES: usize = 128;
+
+/// A job as clients write it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobDocument {
+    queue: QueueName,
+    kind: JobKind,
+    #[serde(default = "JsonText::null")]
+    payload: JsonText,
+    #[serde(default)]
+    priority: i32,
+    run_at: Option<Time>,
+    delay_ms: Option<i64>,
+    unique_key: Option<UniqueKey>,
+    #[serde(default)]
+    limit_keys: Vec<LimitKey>,
+    max_attempts: Option<u32>,
+    backoff: Option<Backoff>,
+    trace: Option<String>,
+}
+
+/// Many jobs as clients write them; each is decoded by itself so that an error can say which.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ManyDocument {
+    jobs: Vec<JsonText>,
+}
+
+/// Tells one job from many.
+#[derive(Debug, Deserialize)]
+struct Probe {
+    jobs: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Serialize)]
+struct EnqueuedDocument {
+    job: JobId,
+    duplicate: bool,
+}
+
+#[derive(Serialize)]
+struct ManyEnqueued {
+    jobs: Vec<EnqueuedDocument>,
+}
+
+impl From<Enqueued> for EnqueuedDocument {
+    fn from(enqueued: Enqueued) -> EnqueuedDocument {
+        let duplicate = matches!(enqueued, Enqueued::Duplicate(_));
+        EnqueuedDocument { job: enqueued.job(), duplicate }
+    }
+}
+
+/// Enqueues one job, or many that enter together.
+pub(crate) async fn enqueue(
+    State(app): State<App>,
+    headers: HeaderMap,
+    AnyBody(body): AnyBody,
+) -> Result<Response, ApiError> {
+    if headers.contains_key("idempotency-key") {
+        return Err(ApiError::bad("a job has no Idempotency-Key header: give it a unique_key instead"));
+    }
+    let now = app.engine().now();
+    let trace = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let probe: Probe = decode(body.as_str())?;
+    if probe.jobs.is_none() {
+        let job = new_job(&body, now, trace)?;
+        let enqueued = app.engine().enqueue(vec![job]).await?;
+        let enqueued = enqueued.into_iter().next().expect("a store answers for each job");
+        let document = EnqueuedDocument::from(enqueued);
+        let status = if document.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+        let location = [(header::LOCATION, format!("/v1/jobs/{}", document.job))];
+        return Ok((status, location, Json(document)).into_response());
+    }
+    let ManyDocument { jobs } = decode(body.as_str())?;
+    within("jobs in one enqueue", ENQUEUE_ITEMS, jobs.len())?;
+    let mut new_jobs = Vec::with_capacity(jobs.len());
+    for (index, job) in jobs.iter().enumerate() {
+        let job = new_job(job, now, trace).map_err(|error| error.within(&format!("jobs[{index}]")))?;
+        new_jobs.push(job);
+    }
+    let enqueued = app.engine().enqueue(new_jobs).await?;
+    Ok(Json(ManyEnqueued { jobs: enqueued.into_iter().map(EnqueuedDocument::from).collect() })
+        .into_response())
+}
+
+fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, ApiError> {
+    let document: JobDocument = decode(text.as_str())?;
+    let run_at = match (document.run_at, document.delay_ms) {
+        (Some(_), Some(_)) => return Err(ApiError::bad("run_at and delay_ms exclude each other: give one")),
+        (None, Some(delay_ms)) if delay_ms < 0 => {
+            return Err(ApiError::bad(format!("delay_ms is {delay_ms}: it cannot be negative")));
+        }
+        (None, Some(delay_ms)) => Some(now.plus_ms(delay_ms)),
+        (run_at, None) => run_at,
+    };
+    if document.max_attempts == Some(0) {
+        return Err(ApiError::bad("max_attempts is 0: a job has at least 1 attempt"));
+    }
+    if let Some(backoff) = document.backoff.filter(|backoff| backoff.base_ms < 0 || backoff.cap_ms < 0) {
+        return Err(ApiError::bad(format!("backoff is {backoff:?}: neither part can be negative")));
+    }
+    let trace = document.trace.or_else(|| trace.map(str::to_owned));
+    within("bytes in a trace context", TRACE_BYTES, trace.as_ref().map_or(0, String::len))?;
+    let job = NewJob {
+        queue: document.queue,
+        kind: document.kind,
+        payload: document.payload,
+        priority: document.priority,
+        run_at,
+        unique_key: document.unique_key,
+        limit_keys: document.limit_keys,
+        max_attempts: document.max_attempts,
+        backoff: document.backoff,
+        trace,
+    };
+    job.check()?;
+    Ok(job)
+}
+
+/// Which jobs to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    state: Option<JobState>,
+    queue: Option<QueueName>,
+    kind: Option<JobKind>,
+    owner: Option<String>,
+    after: Option<i64>,
+    limit: Option<usize>,
+}
+
+/// Jobs, newest first.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<JobPage>, ApiError> {
+    let owner: Option<ObjectKey> = params.owner.map(|owner| owner.parse()).transpose()?;
+    let filter = JobFilter {
+        state: params.state,
+        queue: params.queue,
+        kind: params.kind,
+        owner,
+        before: params.after.map(JobId),
+        limit: page::items(params.limit)?,
+    };
+    let Answer::Jobs(page) = app.read(Read::Jobs(filter)).await? else {
+        unreachable!("the store answers about jobs in kind")
+    };
+    Ok(Json(page))
+}
+
+/// One job with its attempts.
+pub(crate) async fn show(State(app): State<App>, At(job): At<JobId>) -> Result<Json<JobView>, ApiError> {
+    let view = app.engine().job(job).await?;
+    view.map(|view| Json(*view)).ok_or_else(|| unknown(job))
+}
+
+fn unknown(job: JobId) -> ApiError {
+    ApiError::new(ErrorCode::UnknownJob, format!("there is no job {job}"))
+}
+
+#[derive(Serialize)]
+pub(crate) struct WhyDocument {
+    job: JobId,
+    causes: Vec<CauseDocument>,
+}
+
+#[derive(Serialize)]
+struct CauseDocument {
+    #[serde(flatten)]
+    cause: Cause,
+    sentence: String,
+}
+
+/// Why a job is not running: every cause that holds, for programs and for people.
+pub(crate) async fn why(State(app): State<App>, At(job): At<JobId>) -> Result<Json<WhyDocument>, ApiError> {
+    let causes = app.engine().why(job).await?.ok_or_else(|| unknown(job))?;
+    let now = app.engine().now();
+    let document = |cause| CauseDocument { sentence: sentence(&cause, now), cause };
+    Ok(Json(WhyDocument { job, causes: causes.into_iter().map(document).collect() }))
+}
+
+#[derive(Serialize)]
+pub(crate) struct MovedDocument {
+    job: JobId,
+    state: JobState,
+}
+
+/// Asks a job not to run.
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    At(job): At<JobId>,
+) -> Result<Json<MovedDocument>, ApiError> {
+    moved(&app, job, Write::Cancel { job }).await
+}
+
+/// Asks a job that is over to run again, with fresh attempts.
+pub(crate) async fn retry(
+    State(app): State<App>,
+    At(job): At<JobId>,
+) -> Result<Json<MovedDocument>, ApiError> {
+    moved(&app, job, Write::Retry { job }).await
+}
+
+async fn moved(app: &App, job: JobId, write: Write) -> Result<Json<MovedDocument>, ApiError> {
+    let Written::Moved(moved) = app.write(write).await? else {
+        unreachable!("the store answers about a job's move in kind")
+    };
+    let state = moved.map_err(|refused| ApiError::from(refused).within(&format!("job {job}")))?;
+    Ok(Json(MovedDocument { job, state }))
+}

@@ -1,0 +1,68 @@
+//! `/v1/limits`: what keys allow and how much of it is used.
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::error::ApiError;
+use crate::page;
+use crate::params::Params;
+use crate::path::At;
+use abide_core::limit::LimitPolicy;
+use abide_core::name::LimitKey;
+use abide_store::view::LimitView;
+use abide_store::{Answer, Read, Write};
+use axum::Json;
+use axum::extract::State;
+use serde::{Deserialize, Serialize};
+
+/// Which limits to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    after: Option<LimitKey>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LimitPage {
+    limits: Vec<LimitView>,
+    next: Option<LimitKey>,
+}
+
+/// Limits that have a policy or are in use, by key.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<LimitPage>, ApiError> {
+    let limit = page::items(params.limit)?;
+    let Answer::Limits(limits) = app.read(Read::Limits { after: params.after, limit }).await? else {
+        unreachable!("the store answers about limits in kind")
+    };
+    let next = page::next(&limits, limit, |last| last.key.clone());
+    Ok(Json(LimitPage { limits, next }))
+}
+
+#[derive(Serialize)]
+pub(crate) struct PolicyDocument {
+    key: LimitKey,
+    policy: Option<LimitPolicy>,
+}
+
+/// Sets what a key (`host:example.org`) or a class of keys (`host:*`) allows.
+pub(crate) async fn set(
+    State(app): State<App>,
+    At(key): At<LimitKey>,
+    JsonBody(policy): JsonBody<LimitPolicy>,
+) -> Result<Json<PolicyDocument>, ApiError> {
+    let policy = Some(policy);
+    app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
+    Ok(Json(PolicyDocument { key, policy }))
+}
+
+/// Removes the policy of a key or a class; without one it allows everything, or what its class says.
+pub(crate) async fn remove(
+    State(app): State<App>,
+    At(key): At<LimitKey>,
+) -> Result<Json<PolicyDocument>, ApiError> {
+    app.write(Write::SetLimit { key: key.clone(), policy: None }).await?;
+    Ok(Json(PolicyDocument { key, policy: None }))
+}

@@ -1,0 +1,222 @@
+//! `/v1/objects`: calls, and what objects hold.
+
+use crate::app::App;
+use crate::body::AnyBody;
+use crate::code::ErrorCode;
+use crate::error::ApiError;
+use crate::page;
+use crate::params::Params;
+use crate::path::At;
+use crate::routes::tickets;
+use crate::wait::Wait;
+use abide_core::commit::Reply;
+use abide_core::json::Json as JsonText;
+use abide_core::limits::SCAN_ROWS;
+use abide_core::log::{LogEntry, Seq};
+use abide_core::name::{AlarmName, IdempotencyKey, Kind, Name};
+use abide_core::object::{Incarnation, ObjectKey, Version};
+use abide_core::time::Time;
+use abide_engine::Call;
+use abide_engine::object::Exposure;
+use abide_store::read::{Got, Load, Want};
+use abide_store::view::ObjectView;
+use abide_store::{Answer, Read};
+use axum::Json;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Calls an object of a kind that is exposed.
+pub(crate) async fn call(
+    State(app): State<App>,
+    At(object): At<ObjectKey>,
+    Params(wait): Params<Wait>,
+    headers: HeaderMap,
+    AnyBody(body): AnyBody,
+) -> Result<Response, ApiError> {
+    match app.engine().exposure(&object.kind) {
+        Some(Exposure::Outside) => {}
+        Some(Exposure::Inside) | None => {
+            let message = format!("no object of the kind {} can be called from outside", object.kind);
+            return Err(ApiError::new(ErrorCode::UnknownKind, message));
+        }
+    }
+    let wait = wait.duration()?;
+    let key = idempotency_key(&headers)?;
+    match app.engine().call(Call { object, body, key }).await? {
+        Reply::Now(reply) => Ok(Json(reply).into_response()),
+        Reply::Later(ticket) => tickets::answer(&app, &ticket, wait).await,
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
+    let mut given = headers.get_all(IDEMPOTENCY_KEY).iter();
+    let Some(first) = given.next() else { return Ok(None) };
+    if given.next().is_some() {
+        return Err(ApiError::bad("there is more than one Idempotency-Key: send one"));
+    }
+    let text = first.to_str().map_err(|_| ApiError::bad("the Idempotency-Key is not plain ASCII text"))?;
+    Ok(Some(IdempotencyKey::new(text)?))
+}
+
+/// Which objects to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    kind: Option<Kind>,
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ObjectPage {
+    objects: Vec<ObjectDocument>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ObjectDocument {
+    kind: Kind,
+    name: Name,
+    incarnation: Incarnation,
+    version: Version,
+    log_head: Seq,
+    created_at: Time,
+    updated_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alarms: Option<Vec<AlarmDocument>>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct AlarmDocument {
+    alarm: AlarmName,
+    at: Time,
+}
+
+impl ObjectDocument {
+    fn listed(view: ObjectView) -> ObjectDocument {
+        let ObjectView { object, incarnation, version, log_head, created_at, updated_at, alarms: _ } = view;
+        let ObjectKey { kind, name } = object;
+        ObjectDocument { kind, name, incarnation, version, log_head, created_at, updated_at, alarms: None }
+    }
+
+    fn whole(mut view: ObjectView) -> ObjectDocument {
+        let alarms = std::mem::take(&mut view.alarms);
+        let alarms = alarms.into_iter().map(|(alarm, at)| AlarmDocument { alarm, at }).collect();
+        ObjectDocument { alarms: Some(alarms), ..ObjectDocument::listed(view) }
+    }
+}
+
+/// Objects by kind and name.
+pub(crate) async fn list(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<ObjectPage>, ApiError> {
+    let limit = page::items(params.limit)?;
+    let after = params.after.map(|after| after.parse()).transpose()?;
+    let Answer::Objects(objects) = app.read(Read::Objects { kind: params.kind, after, limit }).await? else {
+        unreachable!("the store answers about objects in kind")
+    };
+    let next = page::next(&objects, limit, |last| last.object.to_string());
+    Ok(Json(ObjectPage { objects: objects.into_iter().map(ObjectDocument::listed).collect(), next }))
+}
+
+/// One object with its alarms.
+pub(crate) async fn show(
+    State(app): State<App>,
+    At(object): At<ObjectKey>,
+) -> Result<Json<ObjectDocument>, ApiError> {
+    let Answer::Object(view) = app.read(Read::Object(object.clone())).await? else {
+        unreachable!("the store answers about an object in kind")
+    };
+    view.map(|view| Json(ObjectDocument::whole(view))).ok_or_else(|| unknown(&object))
+}
+
+fn unknown(object: &ObjectKey) -> ApiError {
+    ApiError::new(ErrorCode::UnknownObject, format!("there is no object {object}"))
+}
+
+/// Which rows to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowParams {
+    #[serde(default)]
+    prefix: String,
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct RowPage {
+    version: Version,
+    rows: Vec<RowDocument>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct RowDocument {
+    key: String,
+    schema: u16,
+    value: JsonText,
+}
+
+/// An object's rows in order of their keys.
+pub(crate) async fn rows(
+    State(app): State<App>,
+    At(object): At<ObjectKey>,
+    Params(params): Params<RowParams>,
+) -> Result<Json<RowPage>, ApiError> {
+    let limit = page::items(params.limit)?.min(SCAN_ROWS);
+    let scan = Want::Scan { prefix: params.prefix, after: params.after, limit };
+    let load = Load { object: object.clone(), wants: vec![scan], reply_for: None };
+    let Answer::Load(loaded) = app.read(Read::Load(load)).await? else {
+        unreachable!("the store answers a load in kind")
+    };
+    let Some(header) = loaded.header else { return Err(unknown(&object)) };
+    let Some(Got::Scan { rows, end }) = loaded.got.into_iter().next() else {
+        unreachable!("the store answers a scan with rows")
+    };
+    let next = rows.last().filter(|_| !end).map(|(key, _)| key.clone());
+    let document = |(key, row): (String, abide_core::row::Row)| RowDocument {
+        key,
+        schema: row.schema,
+        value: row.value,
+    };
+    Ok(Json(RowPage { version: header.version, rows: rows.into_iter().map(document).collect(), next }))
+}
+
+/// Which entries to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LogParams {
+    #[serde(default)]
+    after: i64,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LogDocument {
+    incarnation: Incarnation,
+    head: Seq,
+    entries: Vec<LogEntry>,
+    next: Option<Seq>,
+}
+
+/// An object's log past a cursor.
+pub(crate) async fn log(
+    State(app): State<App>,
+    At(object): At<ObjectKey>,
+    Params(params): Params<LogParams>,
+) -> Result<Json<LogDocument>, ApiError> {
+    let limit = page::items(params.limit)?;
+    let read = Read::Log { object: object.clone(), after: Seq(params.after.max(0)), limit };
+    let Answer::Log(page) = app.read(read).await? else {
+        unreachable!("the store answers about logs in kind")
+    };
+    let page = page.ok_or_else(|| unknown(&object))?;
+    let next = page.entries.last().map(|last| last.seq).filter(|last| *last < page.head);
+    Ok(Json(LogDocument { incarnation: page.incarnation, head: page.head, entries: page.entries, next }))
+}

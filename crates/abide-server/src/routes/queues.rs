@@ -1,0 +1,83 @@
+//! `/v1/queues`: what waits, and by which policy.
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::code::ErrorCode;
+use crate::error::ApiError;
+use crate::path::At;
+use abide_core::name::QueueName;
+use abide_core::queue::QueuePolicy;
+use abide_store::view::QueueView;
+use abide_store::{Answer, Read, Write};
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(crate) struct QueueList {
+    queues: Vec<QueueView>,
+}
+
+/// Every queue.
+pub(crate) async fn list(State(app): State<App>) -> Result<Json<QueueList>, ApiError> {
+    Ok(Json(QueueList { queues: queues(&app).await? }))
+}
+
+/// One queue.
+pub(crate) async fn show(
+    State(app): State<App>,
+    At(queue): At<QueueName>,
+) -> Result<Json<QueueView>, ApiError> {
+    let found = queues(&app).await?.into_iter().find(|view| view.queue == queue);
+    found.map(Json).ok_or_else(|| {
+        let message = format!("there is no queue {queue}: it begins with its first job or policy");
+        ApiError::new(ErrorCode::UnknownQueue, message)
+    })
+}
+
+async fn queues(app: &App) -> Result<Vec<QueueView>, ApiError> {
+    match app.read(Read::Queues).await? {
+        Answer::Queues(queues) => Ok(queues),
+        other => unreachable!("the store answered about queues with {other:?}"),
+    }
+}
+
+/// Sets a queue's whole policy; what the body leaves out gets its default.
+pub(crate) async fn set(
+    state: State<App>,
+    At(queue): At<QueueName>,
+    JsonBody(policy): JsonBody<QueuePolicy>,
+) -> Result<Json<QueueView>, ApiError> {
+    check(&policy)?;
+    state.0.write(Write::SetQueue { queue: queue.clone(), policy }).await?;
+    show(state, At(queue)).await
+}
+
+fn check(policy: &QueuePolicy) -> Result<(), ApiError> {
+    if policy.max_attempts == 0 {
+        return Err(ApiError::bad("max_attempts is 0: a job has at least 1 attempt"));
+    }
+    let times = [
+        ("backoff.base_ms", Some(policy.backoff.base_ms)),
+        ("backoff.cap_ms", Some(policy.backoff.cap_ms)),
+        ("retain_ms", policy.retain_ms),
+        ("retain_failed_ms", policy.retain_failed_ms),
+        ("forget_keys_after_ms", policy.forget_keys_after_ms),
+    ];
+    match times.into_iter().find(|(_, ms)| ms.is_some_and(|ms| ms < 0)) {
+        Some((name, _)) => Err(ApiError::bad(format!("{name} cannot be negative"))),
+        None => Ok(()),
+    }
+}
+
+/// Lets no more jobs of the queue start.
+pub(crate) async fn pause(state: State<App>, At(queue): At<QueueName>) -> Result<Json<QueueView>, ApiError> {
+    state.0.write(Write::SetPaused { queue: queue.clone(), paused: true }).await?;
+    show(state, At(queue)).await
+}
+
+/// Lets jobs of the queue start again.
+pub(crate) async fn resume(state: State<App>, At(queue): At<QueueName>) -> Result<Json<QueueView>, ApiError> {
+    state.0.write(Write::SetPaused { queue: queue.clone(), paused: false }).await?;
+    show(state, At(queue)).await
+}

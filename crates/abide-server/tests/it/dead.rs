@@ -1,0 +1,59 @@
+//! Dead letters of objects.
+
+use crate::server::Server;
+use abide_core::event::EventRef;
+use abide_core::json::Json;
+use abide_core::object::ObjectKey;
+use abide_core::time::Time;
+use abide_engine::machine::MachineOptions;
+use abide_store::memory::MemoryStore;
+use abide_store::write::{AfterFailure, FailEvent};
+use abide_store::{Store, Write, Written};
+use serde_json::json;
+
+/// A store in which `count` messages to `nobody/a` are dead letters.
+fn with_dead_letters(count: usize) -> MemoryStore {
+    let mut store = MemoryStore::new();
+    let to = ObjectKey::new("nobody", "a").expect("as the test made it");
+    for _ in 0..count {
+        let send = Write::Send {
+            to: to.clone(),
+            body: Json::parse(r#"{"hello":1.50}"#).expect("as the test made it"),
+        };
+        let batch = store.write(Time(1_000), &[send]).expect("as the test made it");
+        let Written::Sent(id) = batch.written[0] else { panic!("{batch:?}") };
+        let error = "nobody was there".to_owned();
+        let fail = FailEvent { event: EventRef::Message(id), error, then: AfterFailure::Dead };
+        store.write(Time(1_000), &[Write::FailEvent(fail)]).expect("as the test made it");
+    }
+    store
+}
+
+#[test]
+fn dead_letters_are_listed_replayed_and_dropped() {
+    let server = Server::on(with_dead_letters(3), MachineOptions::default());
+    let page = server.ok("GET /v1/dead?limit=2", "");
+    assert_eq!(page["dead"].as_array().unwrap().len(), 2);
+    let first = &page["dead"][0];
+    assert_eq!(
+        *first,
+        json!({
+            "id": 1, "kind": "nobody", "name": "a", "incarnation": null, "event": "message", "from": null,
+            "body": { "hello": 1.50 }, "error": "nobody was there", "failures": 1, "crashes": 0, "died_at": 1_000,
+        })
+    );
+    let page = server.ok(&format!("GET /v1/dead?limit=2&after={}", page["next"]), "");
+    assert_eq!((page["dead"].as_array().unwrap().len(), &page["next"]), (1, &json!(null)));
+
+    let id = first["id"].as_i64().unwrap();
+    assert_eq!(
+        server.ok(&format!("POST /v1/dead/{id}/replay"), ""),
+        json!({ "id": id, "became": "replayed" })
+    );
+    let reply = server.ask(&format!("POST /v1/dead/{id}/replay"), "");
+    assert_eq!((reply.status, &reply.json()["error"]["code"]), (404, &json!("unknown_dead_letter")));
+    let id = page["dead"][0]["id"].as_i64().unwrap();
+    assert_eq!(server.ok(&format!("DELETE /v1/dead/{id}"), ""), json!({ "id": id, "became": "dropped" }));
+    assert_eq!(server.ask(&format!("DELETE /v1/dead/{id}"), "").status, 404);
+    assert_eq!(server.ok("GET /v1/dead", "")["dead"].as_array().unwrap().len(), 1);
+}

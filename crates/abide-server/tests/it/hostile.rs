@@ -1,0 +1,77 @@
+//! Clients that misbehave do no harm.
+
+use crate::server::Server;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+/// Sends bytes, closes, and gives what came back.
+fn throw(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.address).expect("as the test made it");
+    // The server may hang up before it has taken everything.
+    drop(stream.write_all(bytes));
+    drop(stream.shutdown(Shutdown::Write));
+    let mut back = Vec::new();
+    drop(stream.read_to_end(&mut back));
+    String::from_utf8_lossy(&back).into_owned()
+}
+
+#[test]
+fn garbage_is_turned_away() {
+    let server = Server::start();
+    for bytes in [
+        b"\0\x01\x02\xff\xfe".as_slice(),
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+        b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+        &[b'x'; 1_000_000],
+    ] {
+        let back = throw(&server, bytes);
+        assert!(back.is_empty() || back.starts_with("HTTP/1.1 4"), "{back}");
+    }
+    server.ok("GET /ready", "");
+}
+
+#[test]
+fn a_hundred_megabytes_are_refused_and_not_kept() {
+    let server = Server::start();
+    let piece = vec![b' '; 1 << 20];
+    let mut client = server.client();
+    let head = format!("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", 100 << 20);
+    client.send(head.as_bytes()).unwrap();
+    for _ in 0..100 {
+        client.send(&piece).unwrap();
+    }
+    let reply = client.read().unwrap();
+    assert_eq!(reply.status, 413, "{reply}");
+    server.ok("GET /ready", "");
+}
+
+#[test]
+fn connections_that_are_held_open_hold_up_nobody() {
+    let mut server = Server::start();
+    let silent: Vec<TcpStream> = (0..50).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    let mut half = server.client();
+    half.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{").unwrap();
+    server.ok("POST /v1/objects/toy/a/call", r#"{"add":1}"#);
+    server.tell_to_stop()();
+    drop(silent);
+}
+
+#[test]
+fn a_client_that_hangs_up_loses_no_job() {
+    let server = Server::start();
+    let body = r#"{"worker":"w","queues":["q"],"kinds":["k"],"wait_ms":30000}"#;
+    let head =
+        format!("POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+    for _ in 0..5 {
+        let mut client = server.client();
+        client.send((head.clone() + body).as_bytes()).unwrap();
+        drop(client);
+    }
+    server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k"}"#);
+    let leases = server.ok("POST /v1/lease", body);
+    assert_eq!(leases["leases"][0]["failures"], 0, "no attempt was lost: {leases}");
+}
