@@ -1,0 +1,146 @@
+//! The command line: commands, flags and their help.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+use crate::bench::ChildTask;
+use crate::config::doc_of_flag;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  it worked
+  1  it failed
+  2  the command line or the configuration is wrong
+  3  the data directory cannot be used";
+
+const BENCH_HELP: &str = "\
+Without --serve every figure is measured, in fresh stores below --data-dir (or `bench` in the data directory) that are
+removed afterwards; that takes some minutes. With --json it prints one object.
+
+With --serve ADDR:
+POST /v1/objects/counter/NAME/call  {\"add\": N, \"id\": TEXT} or {\"get\": true}, answered with {\"value\": N};
+                                    the row id/TEXT counts how often the increment TEXT was applied
+POST /v1/jobs                       {\"queue\": \"bench\", \"kind\": \"noop\"}";
+
+/// Runs durable work: objects that remember, jobs that are never lost.
+#[derive(Debug, Parser)]
+#[command(name = "abide", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Print data and errors as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Read this file instead of ABIDE_CONFIG, ./abide.toml or abide.toml in the data directory.
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help = doc_of_flag("--data-dir"))]
+    data_dir: Option<String>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the server until it is told to stop.
+    #[command(after_help = EXIT_CODES)]
+    Serve(ServerFlags),
+    /// Measure this machine, or serve a durable counter for load from outside.
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchFlags),
+    /// Show or check the configuration.
+    #[command(
+        after_help = "Options come from defaults, then abide.toml, then the environment (ABIDE_SECTION_KEY), \
+                      then flags; the later wins."
+    )]
+    Config {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every option, its value and where the value came from.
+    Show(ServerFlags),
+    /// Say whether the configuration is valid, and if not, everything that is wrong with it.
+    #[command(after_help = EXIT_CODES)]
+    Check(ServerFlags),
+}
+
+/// Flags that override options of the server.
+#[derive(Debug, Args)]
+pub(crate) struct ServerFlags {
+    #[arg(long, value_name = "ADDR", help = doc_of_flag("--listen"))]
+    listen: Option<String>,
+}
+
+/// Flags of the bench.
+#[derive(Debug, Args)]
+pub(crate) struct BenchFlags {
+    /// Only serve the durable counter, on this loopback address, for load from outside.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) serve: Option<SocketAddr>,
+
+    /// How long each load is measured.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub(crate) seconds: u64,
+
+    /// How long the system calls of an idle engine are counted.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) idle_seconds: u32,
+
+    /// What a process started by the bench does.
+    #[arg(long, hide = true)]
+    pub(crate) child: Option<ChildTask>,
+}
+
+impl Cli {
+    /// Whether `--data-dir` says where the data is.
+    pub(crate) fn says_data_dir(&self) -> bool {
+        self.data_dir.is_some()
+    }
+
+    /// The flags that override an option, by name.
+    pub(crate) fn option_flags(&self) -> BTreeMap<&'static str, String> {
+        let listen = match &self.command {
+            Command::Serve(server)
+            | Command::Config { command: ConfigCommand::Show(server) | ConfigCommand::Check(server) } => {
+                server.listen.clone()
+            }
+            Command::Bench(bench) => bench.serve.map(|listen| listen.to_string()),
+        };
+        [("--data-dir", self.data_dir.clone()), ("--listen", listen)]
+            .into_iter()
+            .filter_map(|(flag, raw)| Some((flag, raw?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::Cli;
+    use crate::config::OPTIONS;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_the_option_table_reaches_the_resolver() {
+        for flag in OPTIONS.iter().filter_map(|spec| spec.flag) {
+            let cli = Cli::try_parse_from(["abide", "serve", flag, "given"]).unwrap();
+            assert_eq!(cli.option_flags().get(flag).map(String::as_str), Some("given"), "{flag}");
+        }
+    }
+}

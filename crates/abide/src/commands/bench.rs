@@ -1,0 +1,48 @@
+//! `abide bench`: measures this machine, or serves something to put load on.
+
+use std::path::Path;
+use std::time::Duration;
+
+use abide_engine::worker::done;
+use abide_engine::{JobContext, Registry};
+
+use crate::bench::{self, Figures, Thoroughness};
+use crate::cli::BenchFlags;
+use crate::config::Config;
+use crate::counter::Counter;
+use crate::failure::Failure;
+use crate::host;
+use crate::output::Output;
+
+/// Does what the flags say.
+pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result<(), Failure> {
+    if flags.serve.is_some() {
+        return serve(config, output);
+    }
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)?;
+    if let Some(task) = flags.child {
+        return Ok(runtime.block_on(bench::run_child(task, &config.store.data_dir))?);
+    }
+    let measured = Duration::from_secs(flags.seconds);
+    let thoroughness = Thoroughness { measured, idle_seconds: flags.idle_seconds };
+    let figures = runtime.block_on(in_scratch(&config.store.data_dir, thoroughness, output))?;
+    output.data(&figures.table(), &figures)
+}
+
+/// Runs the bench in a directory of its own that is removed afterwards.
+async fn in_scratch(dir: &Path, thoroughness: Thoroughness, output: Output) -> Result<Figures, Failure> {
+    let scratch = dir.join(format!("run-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let figures = bench::run(&scratch, thoroughness, |phase| output.message(phase, &phase)).await;
+    std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    Ok(figures?)
+}
+
+/// Serves the counter and the queue whose jobs do nothing.
+fn serve(config: &Config, output: Output) -> Result<(), Failure> {
+    let mut registry = Registry::new();
+    registry.object(Counter)?;
+    registry.worker("bench", "noop", config.jobs.workers, |_: JobContext| async { done(&()) })?;
+    host::run(config, registry, "--serve", output)
+}

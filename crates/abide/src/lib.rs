@@ -1,0 +1,71 @@
+//! The `abide` command: configuration, commands and wiring.
+//!
+//! What it is for: turning a command line, an environment and `abide.toml` into one typed configuration, and running
+//! the command that was asked for with it.
+//! What it knows: every option (`config/table.rs`), every command, which implementation stands behind each contract.
+//! What it does not know: how anything works. A decision that could be wrong about work belongs below.
+//! Where to enter: [`main`] for the binary, `cli.rs` for the commands, `config/table.rs` for the options.
+
+mod bench;
+mod cli;
+mod columns;
+mod commands;
+mod config;
+mod counter;
+mod failure;
+mod host;
+mod logging;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command, ConfigCommand};
+use crate::config::{Config, Inputs, OPTIONS, Surroundings, resolve};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Runs the command line of this process and says how it went.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => usage.exit(),
+    };
+    let output = Output::new(cli.json);
+    match run(&cli, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
+    let inputs = Inputs {
+        surroundings: Surroundings::of_process(),
+        config_file: cli.config.clone(),
+        flags: cli.option_flags(),
+    };
+    let resolved = resolve(OPTIONS, &inputs)?;
+    match &cli.command {
+        Command::Serve(_) => {
+            let config = Config::from_resolved(&resolved);
+            logging::start(&config.log)?;
+            commands::serve::run(&config, output)
+        }
+        Command::Bench(flags) => {
+            let mut config = Config::from_resolved(&resolved);
+            if !cli.says_data_dir() {
+                config.store.data_dir.push("bench");
+            }
+            logging::start(&config.log)?;
+            commands::bench::run(&config, flags, output)
+        }
+        Command::Config { command: ConfigCommand::Show(_) } => commands::config_show::run(&resolved, output),
+        Command::Config { command: ConfigCommand::Check(_) } => {
+            commands::config_check::run(&resolved, output)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Where a command writes: data on standard output, messages on standard error.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Serialize, Serializer};
+
+use crate::failure::Failure;
+
+/// How this run prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// For a person.
+    Text,
+    /// For a program.
+    Json,
+}
+
+#[derive(Serialize)]
+struct ErrorDocument<'a> {
+    error: ErrorBody<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    code: &'a str,
+    message: String,
+}
+
+impl Output {
+    /// The output that `--json` asks for.
+    pub(crate) fn new(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+
+    /// Prints `text` for a person or `document` for a program.
+    pub(crate) fn data(self, text: &str, document: &impl Serialize) -> Result<(), Failure> {
+        match self {
+            Self::Text => write_out(text.as_bytes()),
+            Self::Json => {
+                let mut bytes =
+                    serde_json::to_vec_pretty(document).map_err(|error| Failure::Output(error.into()))?;
+                bytes.push(b'\n');
+                write_out(&bytes)
+            }
+        }
+    }
+
+    /// Tells the person or the program something beside the data. Nobody listening is fine.
+    pub(crate) fn message(self, text: &str, document: &impl Serialize) {
+        let line = match self {
+            Self::Text => text.to_owned(),
+            Self::Json => match serde_json::to_string(document) {
+                Ok(line) => line,
+                Err(error) => format!("{text} (and it has no JSON form: {error})"),
+            },
+        };
+        drop(writeln!(io::stderr().lock(), "{line}"));
+    }
+
+    /// Prints why the command failed.
+    pub(crate) fn failure(self, failure: &Failure) {
+        match self {
+            Self::Text => {
+                for line in failure.to_string().lines() {
+                    eprintln!("error: {line}");
+                }
+            }
+            Self::Json => {
+                let body = ErrorBody { code: failure.code(), message: failure.to_string() };
+                match serde_json::to_string(&ErrorDocument { error: body }) {
+                    Ok(document) => eprintln!("{document}"),
+                    Err(error) => eprintln!("error: {failure} (and it has no JSON form: {error})"),
+                }
+            }
+        }
+    }
+}
+
+/// A path in a document: as it is displayed, since JSON cannot hold every path that a system can.
+pub(crate) fn displayed<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// A reader that went away (`abide … | head`) has what it wanted: that is not a failure.
+fn write_out(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
