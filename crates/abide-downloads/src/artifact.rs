@@ -1,0 +1,119 @@
+//! One thing to get: a line of a list, and the job that it becomes.
+
+use crate::{DOWNLOAD, QUEUE, RESOLVE};
+use abide_core::job::NewJob;
+use abide_core::json::{BadJson, Json};
+use abide_core::name::{BadName, JobKind, LimitKey, QueueName, UniqueKey};
+use abide_fetch::limit_key::{NoLimitKey, limit_keys};
+use serde::Deserialize;
+
+/// What is known of one artifact. Fields beyond these are kept in the job's payload.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Artifact {
+    /// Names it: a second job for the same id changes nothing. `doi:10.1234/example`, `url:…`.
+    #[serde(alias = "id")]
+    pub artifact_id: String,
+    /// Where to get it.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// Who can find out where, or did.
+    #[serde(default)]
+    pub resolver_hint: Option<String>,
+    /// Higher starts first.
+    #[serde(default)]
+    pub priority: i32,
+    /// The file's name without its extension; the id made safe if none.
+    #[serde(default)]
+    pub base_stem: Option<String>,
+    /// Only this content type.
+    #[serde(default)]
+    pub expected_mime: Option<String>,
+    /// At most so many bytes.
+    #[serde(default)]
+    pub max_bytes: Option<u64>,
+}
+
+/// A line that is no artifact.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadArtifact {
+    /// Not JSON, or without `artifact_id`.
+    #[error(transparent)]
+    Json(#[from] BadJson),
+    /// Its id, or its resolver, is no name.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// Its URL cannot be fetched.
+    #[error(transparent)]
+    Url(#[from] NoLimitKey),
+}
+
+impl Artifact {
+    /// Reads a line of a list: a JSON object with at least `artifact_id` (or `id`).
+    pub fn parse(line: &str) -> Result<NewJob, BadArtifact> {
+        let payload = Json::parse(line.trim())?;
+        let artifact: Artifact = payload.decode()?;
+        artifact.job(payload)
+    }
+
+    /// The job for it. Its limits are those of its host and its resolver.
+    fn job(&self, payload: Json) -> Result<NewJob, BadArtifact> {
+        let mut keys = match &self.url {
+            Some(url) => limit_keys(url)?,
+            None => Vec::new(),
+        };
+        if let Some(resolver) = &self.resolver_hint {
+            keys.push(LimitKey::new(format!("resolver:{resolver}"))?);
+        }
+        let kind = if self.url.is_some() { DOWNLOAD } else { RESOLVE };
+        let mut job = NewJob::new(QueueName::new(QUEUE)?, JobKind::new(kind)?, payload);
+        job.unique_key = Some(UniqueKey::new(&self.artifact_id)?);
+        job.priority = self.priority;
+        job.limit_keys = keys;
+        Ok(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(line: &str) -> NewJob {
+        Artifact::parse(line).unwrap()
+    }
+
+    #[test]
+    fn a_line_becomes_a_job_that_keeps_every_field() {
+        let line = r#"{"artifact_id": "doi:10.1/a", "url": "https://EXAMPLE.org/a.pdf", "title": "A", "priority": 3}"#;
+        let job = job(line);
+        assert_eq!((job.queue.as_str(), job.kind.as_str()), ("download", "download"));
+        assert_eq!(job.payload.as_str(), line);
+        assert_eq!(job.unique_key, Some(UniqueKey::new("doi:10.1/a").unwrap()));
+        assert_eq!(job.limit_keys, [LimitKey::new("host:example.org").unwrap()]);
+        assert_eq!(job.priority, 3);
+    }
+
+    #[test]
+    fn id_is_a_synonym_and_a_line_without_a_url_waits_for_a_resolver() {
+        let job = job(r#"{"id": "doi:10.1/a", "resolver_hint": "arxiv"}"#);
+        assert_eq!(job.kind.as_str(), "resolve");
+        assert_eq!(job.limit_keys, [LimitKey::new("resolver:arxiv").unwrap()]);
+    }
+
+    #[test]
+    fn bad_lines_say_what_is_wrong() {
+        for (line, expected) in [
+            ("", "EOF while parsing a value at line 1 column 0"),
+            ("{", "EOF while parsing an object at line 1 column 1"),
+            ("[]", "invalid length 0, expected struct Artifact with 7 elements at line 1 column 2"),
+            ("{}", "missing field `artifact_id` at line 1 column 2"),
+            (r#"{"artifact_id": ""}"#, "a unique key \"\" is empty"),
+            (
+                r#"{"artifact_id": "a", "url": "ftp://example.org/a"}"#,
+                "\"ftp://example.org/a\" has no host: give an http or https URL, or a host name",
+            ),
+            (r#"{"artifact_id": "a", "id": "b"}"#, "duplicate field `artifact_id` at line 1 column 25"),
+        ] {
+            assert_eq!(Artifact::parse(line).unwrap_err().to_string(), expected, "{line}");
+        }
+    }
+}

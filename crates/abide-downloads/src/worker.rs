@@ -1,0 +1,103 @@
+//! The worker: one attempt at one artifact.
+
+use crate::artifact::Artifact;
+use crate::finish::{cool_down, finish};
+use abide_core::job::Finish;
+use abide_engine::JobContext;
+use abide_engine::worker::{Worker, failed_for_good};
+use abide_fetch::download::Progress;
+use abide_fetch::limit_key::limit_keys;
+use abide_fetch::{Download, DownloadError, Downloaded, Fetcher};
+use serde_json::json;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// Runs downloads into one directory. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Downloads {
+    fetcher: Fetcher,
+    dir: PathBuf,
+}
+
+/// How often a running download says how far it is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+impl Downloads {
+    /// Files go to `dir`, through `fetcher`.
+    #[must_use]
+    pub fn new(fetcher: Fetcher, dir: impl Into<PathBuf>) -> Downloads {
+        Downloads { fetcher, dir: dir.into() }
+    }
+
+    async fn attempt(self, mut job: JobContext) -> Finish {
+        let artifact: Artifact = match job.payload() {
+            Ok(artifact) => artifact,
+            Err(error) => return failed_for_good(format!("artifact_validation_failed: {error}")),
+        };
+        let Some(url) = artifact.url.clone() else {
+            return failed_for_good("artifact_validation_failed: there is no url to download");
+        };
+        let ended = run(&self.fetcher, &self.download(&artifact, url.clone()), &mut job).await;
+        let mut finish = finish(&artifact.artifact_id, ended);
+        self.spare_host(&url, &mut finish);
+        finish
+    }
+
+    fn download(&self, artifact: &Artifact, url: String) -> Download {
+        let stem = artifact.base_stem.clone().unwrap_or_else(|| artifact.artifact_id.clone());
+        let new = Download::new(url, self.dir.clone());
+        let bytes_max = artifact.max_bytes.map_or(new.bytes_max, |bytes| bytes.min(new.bytes_max));
+        Download { stem: Some(stem), content_type: artifact.expected_mime.clone(), bytes_max, ..new }
+    }
+
+    /// Lets the other jobs of the host wait at its key, rather than each find out for itself: while its breaker is open,
+    /// and between two requests if its robots.txt wants them apart.
+    fn spare_host(&self, url: &str, finish: &mut Finish) {
+        let rests = [self.fetcher.resting_ms(url), self.fetcher.crawl_delay_ms(url)];
+        let Some(for_ms) = rests.into_iter().flatten().max() else { return };
+        for key in limit_keys(url).unwrap_or_default() {
+            cool_down(finish, &key, for_ms);
+        }
+    }
+}
+
+impl Worker for Downloads {
+    fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
+        Box::pin(self.clone().attempt(job))
+    }
+}
+
+/// Runs the download until its end or until the job is to stop, and notes how far it is.
+async fn run(
+    fetcher: &Fetcher,
+    download: &Download,
+    job: &mut JobContext,
+) -> Result<Downloaded, DownloadError> {
+    let stop = Notify::new();
+    let (progress, mut news) = watch::channel(None::<Progress>);
+    let tell = |now| {
+        progress.send_replace(Some(now));
+    };
+    let mut running = pin!(download.run_until(fetcher, stop.notified(), tell));
+    let mut tick = tokio::time::interval(PROGRESS_EVERY);
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            ended = &mut running => return ended,
+            () = job.stopped(), if !is_stopping => {
+                is_stopping = true;
+                stop.notify_one();
+            }
+            _ = tick.tick() => {
+                let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
+                if let Some(Progress { bytes, total }) = latest {
+                    // A note that cannot be taken is one that people do not see; the download goes on.
+                    drop(job.progress(&json!({ "bytes": bytes, "total": total })));
+                }
+            }
+        }
+    }
+}

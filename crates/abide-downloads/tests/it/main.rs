@@ -1,0 +1,259 @@
+//! The download worker on an engine with its threads, a store in memory and servers on this machine.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+use abide_core::job::{JobId, JobState};
+use abide_core::limit::LimitPolicy;
+use abide_core::name::LimitKey;
+use abide_core::why::Cause;
+use abide_downloads::{Artifact, Downloads, register};
+use abide_engine::clock::SystemClock;
+use abide_engine::{Engine, EngineOptions, Registry};
+use abide_fetch::testing::{Act, Request, Server, head, reply};
+use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
+use abide_store::memory::MemoryStore;
+use abide_store::view::JobView;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
+
+fn start(store: &MemoryStore, dir: &Path) -> Engine {
+    let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, ..FetchOptions::default() };
+    let guard = Guard::new(Reach::Anywhere);
+    let fetcher = Fetcher::new(guard, options, Arc::new(SystemClock::new())).unwrap();
+    let mut registry = Registry::new();
+    register(&mut registry, Downloads::new(fetcher, dir), 8).unwrap();
+    Engine::start(
+        Box::new(store.clone()),
+        registry,
+        EngineOptions { drain_ms: 1_000, ..EngineOptions::default() },
+    )
+    .unwrap()
+}
+
+async fn enqueue(engine: &Engine, line: Value) -> JobId {
+    let job = Artifact::parse(&line.to_string()).unwrap();
+    engine.enqueue(vec![job]).await.unwrap()[0].job()
+}
+
+/// The job once `is_there` says so.
+async fn wait(engine: &Engine, job: JobId, is_there: impl Fn(&JobView) -> bool) -> Box<JobView> {
+    loop {
+        let view = engine.job(job).await.unwrap().unwrap();
+        if is_there(&view) {
+            return view;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn end(engine: &Engine, job: JobId) -> Box<JobView> {
+    wait(engine, job, |view| view.state.is_over()).await
+}
+
+fn without_robots(request: &Request, act: impl FnOnce() -> Act) -> Act {
+    if request.path == "/robots.txt" { reply(404, &[], b"") } else { act() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_recorded_and_a_second_engine_finds_it_unchanged() {
+    let server = Server::start(|request| {
+        without_robots(request, || match request.header("if-none-match") {
+            Some("\"v1\"") => reply(304, &[], b""),
+            _ => reply(200, &[("ETag", "\"v1\""), ("Content-Type", "application/pdf")], b"hello"),
+        })
+    });
+    let dir = TempDir::new().unwrap();
+    let line = json!({"artifact_id": "w1", "url": server.url("/x"), "title": "kept"});
+    let engine = start(&MemoryStore::new(), dir.path());
+    let view = end(&engine, enqueue(&engine, line.clone()).await).await;
+    let path = dir.path().canonicalize().unwrap().join("w1.pdf");
+    let expected = json!({
+        "artifact_id": "w1",
+        "reason": "ok",
+        "path": path,
+        "size": 5,
+        "sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+        "status": 200,
+        "url": server.url("/x"),
+        "etag": "\"v1\"",
+        "last_modified": null,
+        "content_type": "application/pdf",
+        "content_encoding": null,
+        "resumed_from": 0,
+    });
+    assert_eq!(view.state, JobState::Done);
+    assert_eq!(view.result.unwrap().decode::<Value>().unwrap(), expected);
+    assert_eq!(std::fs::read(path).unwrap(), b"hello");
+    engine.stop().await;
+
+    let engine = start(&MemoryStore::new(), dir.path());
+    let view = end(&engine, enqueue(&engine, line).await).await;
+    assert_eq!((view.state, view.reason.as_deref()), (JobState::Skipped, Some("not-modified")));
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_that_will_not_pass_take_one_attempt() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(200, &[], b"User-agent: *\nDisallow: /shut\n"),
+        "/page" => reply(200, &[("Content-Type", "text/html")], b"<html>"),
+        _ => reply(404, &[], b""),
+    });
+    let (dir, host) = (TempDir::new().unwrap(), server.address);
+    let engine = start(&MemoryStore::new(), dir.path());
+    for (number, (line, state, reason)) in [
+        (json!({"url": server.url("/gone")}), JobState::Failed, format!("http-error: {host} answered 404")),
+        (
+            json!({"url": server.url("/shut/a")}),
+            JobState::Skipped,
+            format!("robots: robots.txt of {host} does not allow /shut/a"),
+        ),
+        (
+            json!({"url": server.url("/page"), "expected_mime": "application/pdf"}),
+            JobState::Failed,
+            "unexpected-ct: the content type is text/html, and application/pdf was expected".to_owned(),
+        ),
+        (
+            json!({"url": "http://me:secret@127.0.0.1/"}),
+            JobState::Failed,
+            "security-policy: the URL for 127.0.0.1 carries credentials: remove what stands before the @"
+                .to_owned(),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut line = line;
+        line["artifact_id"] = json!(format!("w{number}"));
+        let view = end(&engine, enqueue(&engine, line).await).await;
+        assert_eq!((view.state, view.reason.as_deref()), (state, Some(reason.as_str())));
+        assert_eq!(view.attempts.len(), 1);
+    }
+    let waiting = enqueue(&engine, json!({"artifact_id": "doi:10.1/a"})).await;
+    let why = engine.why(waiting).await.unwrap().unwrap();
+    assert!(matches!(why.as_slice(), [Cause::NoWorker { .. }]), "{why:?}");
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_after_moves_the_key_and_then_the_job_is_done() {
+    let count = AtomicUsize::new(0);
+    let server = Server::start(move |request| {
+        without_robots(request, || match count.fetch_add(1, Ordering::SeqCst) {
+            0 => reply(503, &[("Retry-After", "2")], b""),
+            _ => reply(200, &[], b"hello"),
+        })
+    });
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let first = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    wait(&engine, first, |view| view.attempts.len() == 1).await;
+    let second = enqueue(&engine, json!({"artifact_id": "b", "url": server.url("/b")})).await;
+    let why = engine.why(second).await.unwrap().unwrap();
+    assert!(why.iter().any(|cause| matches!(cause, Cause::CoolingDown { .. })), "{why:?}");
+    let (first, second) = (end(&engine, first).await, end(&engine, second).await);
+    assert_eq!((first.state, first.attempts.len()), (JobState::Done, 2));
+    assert_eq!((second.state, second.attempts.len()), (JobState::Done, 1));
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_delay_keeps_the_other_jobs_of_the_host_waiting() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(200, &[], b"User-agent: *\nCrawl-delay: 30\n"),
+        _ => reply(200, &[], b"hello"),
+    });
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let first = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    assert_eq!(end(&engine, first).await.state, JobState::Done);
+    let second = enqueue(&engine, json!({"artifact_id": "b", "url": server.url("/b")})).await;
+    let why = engine.why(second).await.unwrap().unwrap();
+    assert!(why.iter().any(|cause| matches!(cause, Cause::CoolingDown { .. })), "{why:?}");
+    assert_eq!(engine.job(second).await.unwrap().unwrap().attempt, 0);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_fails_is_left_alone_without_using_up_the_other_jobs() {
+    let server = Server::start(|request| without_robots(request, || Act::Raw(vec![])));
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let policy = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    engine.set_limit(LimitKey::new("host:*").unwrap(), Some(policy)).await.unwrap();
+    let mut jobs = Vec::new();
+    for number in 0..20 {
+        let url = server.url(&format!("/{number}"));
+        jobs.push(enqueue(&engine, json!({"artifact_id": format!("w{number}"), "url": url})).await);
+    }
+    wait(&engine, jobs[4], |view| view.attempts.len() == 1).await;
+    for job in &jobs[5..] {
+        let why = engine.why(*job).await.unwrap().unwrap();
+        assert!(why.iter().any(|cause| matches!(cause, Cause::CoolingDown { .. })), "{why:?}");
+        assert_eq!(engine.job(*job).await.unwrap().unwrap().attempt, 0);
+    }
+    assert_eq!(server.paths().iter().filter(|path| *path != "/robots.txt").count(), 5);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_hosts_cap_is_never_exceeded() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (here, peak) = (now.clone(), most.clone());
+    let server = Server::start(move |request| {
+        without_robots(request, || {
+            peak.fetch_max(here.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::yield_now();
+            here.fetch_sub(1, Ordering::SeqCst);
+            reply(200, &[], b"hello")
+        })
+    });
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let policy = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    engine.set_limit(LimitKey::new("host:*").unwrap(), Some(policy)).await.unwrap();
+    let mut jobs = Vec::new();
+    for number in 0..20 {
+        let url = server.url(&format!("/{number}"));
+        jobs.push(enqueue(&engine, json!({"artifact_id": format!("w{number}"), "url": url})).await);
+    }
+    for job in jobs {
+        assert_eq!(end(&engine, job).await.state, JobState::Done);
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_engine_hands_back_and_the_next_goes_on() {
+    let body: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
+    let served = body.clone();
+    let server = Server::start(move |request| {
+        without_robots(request, || match request.header("range") {
+            Some(range) => {
+                let start: usize = range.trim_start_matches("bytes=").trim_end_matches('-').parse().unwrap();
+                let range = format!("bytes {start}-2999999/3000000");
+                reply(206, &[("ETag", "\"v1\""), ("Content-Range", &range)], &served[start..])
+            }
+            None => {
+                let start = head(200, &[("ETag", "\"v1\""), ("Content-Length", "3000000")]);
+                Act::RawThenHold([start, served[..2_000_000].to_vec()].concat())
+            }
+        })
+    });
+    let (store, dir) = (MemoryStore::new(), TempDir::new().unwrap());
+    let engine = start(&store, dir.path());
+    let job = enqueue(&engine, json!({"artifact_id": "big", "url": server.url("/big")})).await;
+    wait(&engine, job, |view| view.progress.is_some()).await;
+    engine.stop().await;
+
+    let engine = start(&store, dir.path());
+    let view = end(&engine, job).await;
+    assert_eq!((view.state, view.failures), (JobState::Done, 0));
+    let result: Value = view.result.unwrap().decode().unwrap();
+    assert!(result["resumed_from"].as_u64().unwrap() >= 1_048_576, "{result}");
+    assert_eq!(std::fs::read(result["path"].as_str().unwrap()).unwrap(), body);
+    engine.stop().await;
+}

@@ -1,0 +1,254 @@
+//! A part: what has arrived of a file, and what is known of the file it is a part of.
+//!
+//! A part is locked while it is open, so that two attempts never write it at once. Only its first `durable` bytes are
+//! trusted by the next run: those were synced before the notes said so.
+
+use super::disk::{doing, hex, open_options, read_bounded, remove, sync_dir, write_durably, write_whole};
+use super::error::DownloadError;
+use super::file_name::marked;
+use super::folder::Folder;
+use super::plan::Validators;
+use super::record::Record;
+use super::{Downloaded, Saved};
+use crate::limits::{CHECKPOINT_BYTES, CHUNK_BYTES, RECORD_BYTES};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// An open part.
+#[derive(Debug)]
+pub(super) struct Part {
+    folder: Folder,
+    file: File,
+    len: u64,
+    hasher: Sha256,
+    notes: Notes,
+    /// Whether the disk has notes.
+    has_notes: bool,
+}
+
+/// What the reply that began the file said.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Notes {
+    /// What was asked for.
+    pub(super) url: String,
+    /// Where it came from after redirects.
+    pub(super) final_url: String,
+    pub(super) status: u16,
+    pub(super) validators: Validators,
+    pub(super) content_type: Option<String>,
+    pub(super) content_encoding: Option<String>,
+    /// The name the file should get.
+    pub(super) file: String,
+    /// Bytes in all, if the server said.
+    pub(super) total: Option<u64>,
+    /// Bytes that were synced.
+    pub(super) durable: u64,
+    /// Whether those are all.
+    pub(super) is_complete: bool,
+}
+
+impl Part {
+    /// Opens the part of `url`: with what is durable of it, or empty.
+    pub(super) fn open(folder: &Folder, url: &str) -> Result<Part, DownloadError> {
+        let path = folder.part_path();
+        let opened = open_options().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = doing("opening", &path, opened)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(DownloadError::Busy { path }),
+            Err(TryLockError::Error(error)) => return doing("locking", &path, Err(error)),
+        }
+        if !is_at(&file, &path) {
+            return Err(DownloadError::Busy { path });
+        }
+        let written = read_bounded(&folder.notes_path(), RECORD_BYTES)?;
+        let part = Part {
+            folder: folder.clone(),
+            file,
+            len: 0,
+            hasher: Sha256::new(),
+            notes: Notes::default(),
+            has_notes: written.is_some(),
+        };
+        match written {
+            Some(bytes) => match serde_json::from_slice::<Notes>(&bytes) {
+                Ok(notes) if notes.url == url => part.take_up(notes),
+                Ok(_) | Err(_) => part.clear(),
+            },
+            None => Ok(part),
+        }
+    }
+
+    /// Bytes that are there.
+    pub(super) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// What is known of the file.
+    pub(super) const fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Empties it.
+    pub(super) fn clear(self) -> Result<Part, DownloadError> {
+        self.restart(Notes::default())
+    }
+
+    /// Empties it for a file of which `notes` are known. Notes about other bytes are gone before the first byte comes.
+    pub(super) fn restart(mut self, notes: Notes) -> Result<Part, DownloadError> {
+        if self.has_notes {
+            remove(&self.folder.notes_path())?;
+            sync_dir(&self.folder.notes_dir)?;
+            self.has_notes = false;
+        }
+        self.notes = notes;
+        self.folder.check_room(self.notes.total.unwrap_or(0))?;
+        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+        doing("emptying", &self.folder.part_path(), emptied)?;
+        (self.len, self.hasher) = (0, Sha256::new());
+        Ok(self)
+    }
+
+    /// Writes behind what is there, and syncs now and then.
+    pub(super) fn append(mut self, bytes: &[u8]) -> Result<Part, DownloadError> {
+        self.folder.check_room(bytes.len() as u64)?;
+        doing("writing", &self.folder.part_path(), self.file.write_all(bytes))?;
+        self.hasher.update(bytes);
+        self.len += bytes.len() as u64;
+        if self.len - self.notes.durable >= CHECKPOINT_BYTES { self.checkpoint() } else { Ok(self) }
+    }
+
+    /// Makes what is there durable.
+    pub(super) fn checkpoint(mut self) -> Result<Part, DownloadError> {
+        doing("syncing", &self.folder.part_path(), self.file.sync_data())?;
+        self.notes.durable = self.len;
+        self.write_notes(write_durably)?;
+        Ok(self)
+    }
+
+    /// Notes that nothing is missing. If power fails before the notes are on disk, the file is fetched again.
+    pub(super) fn complete(mut self) -> Result<Part, DownloadError> {
+        doing("syncing", &self.folder.part_path(), self.file.sync_all())?;
+        self.notes.total = Some(self.len);
+        self.notes.durable = self.len;
+        self.notes.is_complete = true;
+        self.write_notes(write_whole)?;
+        Ok(self)
+    }
+
+    /// Puts the file in its place and records it. Each step may be the last before a crash: the next run takes up there.
+    pub(super) fn install(self, resumed_from: u64) -> Result<Saved, DownloadError> {
+        let earlier = Record::of_url(&self.folder, &self.notes.url)?;
+        let file = match earlier {
+            Some(record) => self.put_over(record.file)?,
+            None => self.put_beside()?,
+        };
+        sync_dir(&self.folder.dir)?;
+        let path = self.folder.dir.join(&file);
+        let record = Record {
+            url: self.notes.url.clone(),
+            final_url: self.notes.final_url.clone(),
+            file,
+            size: self.len,
+            sha256: hex(&self.hasher.clone().finalize()),
+            mtime_ms: doing("looking at", &path, fs::symlink_metadata(&path))
+                .map(|found| mtime_ms(&found))?,
+            validators: self.notes.validators.clone(),
+            content_type: self.notes.content_type.clone(),
+            content_encoding: self.notes.content_encoding.clone(),
+        };
+        record.write(&self.folder)?;
+        let saved = record.saved(&self.folder, self.notes.status, resumed_from);
+        self.remove()?;
+        Ok(saved)
+    }
+
+    /// The server has nothing newer than the file of `record`.
+    pub(super) fn keep_old(self, record: Record) -> Result<Downloaded, DownloadError> {
+        let saved = record.saved(&self.folder, 304, 0);
+        self.remove()?;
+        Ok(Downloaded::NotModified(saved))
+    }
+
+    /// Removes it and its notes.
+    pub(super) fn remove(self) -> Result<(), DownloadError> {
+        remove(&self.folder.notes_path())?;
+        remove(&self.folder.part_path())
+    }
+
+    /// Goes on behind the bytes that are durable, if they are all still there.
+    fn take_up(mut self, notes: Notes) -> Result<Part, DownloadError> {
+        let path = self.folder.part_path();
+        let found = doing("looking at", &path, self.file.metadata())?;
+        let is_usable = notes.is_complete || notes.validators.for_resuming().is_some();
+        if found.len() < notes.durable || !is_usable {
+            return self.clear();
+        }
+        doing("cutting", &path, self.file.set_len(notes.durable))?;
+        let mut buffer = vec![0; CHUNK_BYTES];
+        doing("reading", &path, self.file.seek(SeekFrom::Start(0)))?;
+        loop {
+            match doing("reading", &path, self.file.read(&mut buffer))? {
+                0 => break,
+                read => self.hasher.update(&buffer[..read]),
+            }
+        }
+        (self.len, self.notes) = (notes.durable, notes);
+        Ok(self)
+    }
+
+    /// Puts a newer version over the file that this download made before.
+    fn put_over(&self, file: String) -> Result<String, DownloadError> {
+        let path = self.folder.dir.join(&file);
+        doing("renaming to", &path, fs::rename(self.folder.part_path(), &path))?;
+        Ok(file)
+    }
+
+    /// Puts it under its name, or, if something else has that name, under one with this download's mark.
+    fn put_beside(&self) -> Result<String, DownloadError> {
+        let part = self.folder.part_path();
+        let path = self.folder.dir.join(&self.notes.file);
+        match fs::hard_link(&part, &path) {
+            Ok(()) => return Ok(self.notes.file.clone()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if is_at(&self.file, &path) {
+                    return Ok(self.notes.file.clone());
+                }
+            }
+            // A file system without hard links: looking first leaves a gap, which only another program could use.
+            Err(_) if fs::symlink_metadata(&path).is_err() => {
+                doing("renaming to", &path, fs::rename(&part, &path))?;
+                return Ok(self.notes.file.clone());
+            }
+            Err(_) => {}
+        }
+        self.put_over(marked(&self.notes.file, &self.folder.key))
+    }
+
+    fn write_notes(
+        &mut self,
+        write: impl Fn(&Path, &Path, &[u8]) -> Result<(), DownloadError>,
+    ) -> Result<(), DownloadError> {
+        let path = self.folder.notes_path();
+        let text = doing("writing", &path, serde_json::to_vec(&self.notes).map_err(io::Error::from))?;
+        self.has_notes = true;
+        write(&self.folder.notes_dir, &path, &text)
+    }
+}
+
+/// Whether `path` is where `file` is.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(open), Ok(found)) => open.dev() == found.dev() && open.ino() == found.ino(),
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => false,
+    }
+}
+
+/// When a file was last changed.
+pub(super) fn mtime_ms(found: &fs::Metadata) -> i64 {
+    found.mtime().saturating_mul(1_000).saturating_add(found.mtime_nsec() / 1_000_000)
+}

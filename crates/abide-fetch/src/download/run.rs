@@ -1,0 +1,173 @@
+//! One run of a download: ask, judge the reply, stream, and again if that can help.
+
+use super::disk::on_disk;
+use super::part::{Notes, Part};
+use super::plan::{Plan, Validators, Verdict, judge};
+use super::record::Record;
+use super::{Download, DownloadError, Downloaded, Progress, file_name};
+use crate::ask::Ask;
+use crate::error::FetchError;
+use crate::fetcher::{Fetcher, host};
+use crate::limits::{CHUNK_BYTES, STREAM_RETRIES};
+use crate::reason::Class;
+use crate::reply::Reply;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use std::future::Future;
+use std::pin::Pin;
+
+/// What one run works with.
+pub(super) struct Run<'a> {
+    pub(super) download: &'a Download,
+    pub(super) fetcher: &'a Fetcher,
+    pub(super) stop: Pin<&'a mut (dyn Future<Output = ()> + Send)>,
+    pub(super) progress: &'a mut (dyn FnMut(Progress) + Send),
+}
+
+/// How a stream ended: the part as it now is on disk, and what broke it off.
+struct Streamed {
+    part: Part,
+    broken_by: Option<DownloadError>,
+}
+
+impl Run<'_> {
+    /// Asks until the file is there, trying again will not help, or only later. A part of no use is removed.
+    pub(super) async fn passes(
+        mut self,
+        part: Part,
+        mut record: Option<Record>,
+    ) -> Result<Downloaded, DownloadError> {
+        let mut resumed_from = part.len();
+        let mut part = part;
+        let mut stream_failures = 0;
+        let mut has_discarded = false;
+        loop {
+            if part.notes().is_complete {
+                return on_disk(move || part.install(resumed_from)).await.map(Downloaded::Saved);
+            }
+            let plan = Plan::of(&part, record.as_ref());
+            let reply = match self.ask(&plan).await {
+                Ok(reply) => reply,
+                Err(error) => return give_up(part, error).await,
+            };
+            part = match judge(&plan, reply.status(), reply.headers()) {
+                Verdict::NotModified => match record {
+                    Some(record) => return on_disk(move || part.keep_old(record)).await,
+                    None => return give_up(part, reply.status_error().into()).await,
+                },
+                Verdict::Discard if !has_discarded => {
+                    (has_discarded, resumed_from, record) = (true, 0, None);
+                    part = on_disk(move || part.clear()).await?;
+                    continue;
+                }
+                Verdict::Discard | Verdict::Fail => return give_up(part, reply.status_error().into()).await,
+                Verdict::Append => part,
+                Verdict::Restart => match self.notes(&reply) {
+                    Ok(notes) => {
+                        resumed_from = 0;
+                        on_disk(move || part.restart(notes)).await?
+                    }
+                    Err(error) => return give_up(part, error).await,
+                },
+            };
+            let streamed = self.stream(part, reply).await?;
+            part = streamed.part;
+            match streamed.broken_by {
+                None => part = on_disk(move || part.complete()).await?,
+                Some(error) if stream_failures < STREAM_RETRIES && error.is_worth_resuming() => {
+                    stream_failures += 1
+                }
+                Some(error) => return give_up(part, error).await,
+            }
+        }
+    }
+
+    async fn ask(&mut self, plan: &Plan) -> Result<Reply, DownloadError> {
+        let ask = Ask {
+            headers: plan.headers(),
+            bytes_max: self.download.bytes_max.saturating_sub(plan.offset()),
+            total_ms: self.download.total_ms,
+            ..Ask::file(self.download.url.clone())
+        };
+        tokio::select! {
+            biased;
+            () = &mut self.stop => Err(DownloadError::Stopped),
+            reply = self.fetcher.open(&ask) => Ok(reply?),
+        }
+    }
+
+    /// What is to be remembered of a reply that begins the file, if it is what was wanted.
+    fn notes(&self, reply: &Reply) -> Result<Notes, DownloadError> {
+        let content_type = reply.header(CONTENT_TYPE).map(str::to_owned);
+        if let Some(expected) = &self.download.content_type
+            && !is_of_type(content_type.as_deref(), expected)
+        {
+            let found = content_type.unwrap_or_else(|| "no content type".to_owned());
+            return Err(DownloadError::UnexpectedType { expected: expected.clone(), found });
+        }
+        Ok(Notes {
+            url: self.download.url.clone(),
+            final_url: reply.url().to_string(),
+            status: reply.status(),
+            validators: Validators::of(reply.headers()),
+            content_type,
+            content_encoding: reply.header(CONTENT_ENCODING).map(str::to_owned),
+            file: file_name(self.download.stem.as_deref(), reply.url(), reply.headers()),
+            total: reply.announced(),
+            durable: 0,
+            is_complete: false,
+        })
+    }
+
+    /// Writes the body behind what the part has. If it breaks off, what came is durable.
+    async fn stream(&mut self, mut part: Part, mut reply: Reply) -> Result<Streamed, DownloadError> {
+        let mut buffer = Vec::new();
+        let broken_by = loop {
+            let piece = tokio::select! {
+                biased;
+                () = &mut self.stop => break Some(DownloadError::Stopped),
+                piece = reply.chunk() => piece,
+            };
+            match piece {
+                Ok(Some(piece)) => buffer.extend_from_slice(&piece),
+                Ok(None) => break None,
+                Err(error) => break Some(error.into()),
+            }
+            if buffer.len() >= CHUNK_BYTES {
+                let full = std::mem::take(&mut buffer);
+                part = on_disk(move || part.append(&full)).await?;
+                (self.progress)(Progress { bytes: part.len(), total: part.notes().total });
+            }
+        };
+        let mut part = on_disk(move || part.append(&buffer)).await?;
+        let broken_by = broken_by.or_else(|| missing(&part, &reply));
+        if broken_by.is_some() {
+            part = on_disk(move || part.checkpoint()).await?;
+        }
+        (self.progress)(Progress { bytes: part.len(), total: part.notes().total });
+        Ok(Streamed { part, broken_by })
+    }
+}
+
+fn missing(part: &Part, reply: &Reply) -> Option<DownloadError> {
+    let (announced, received) = (part.notes().total?, part.len());
+    let host = host(reply.url());
+    (announced != received).then(|| FetchError::Cut { host, announced, received }.into())
+}
+
+/// Ends a run without a file. The part stays for the next run if there may be one.
+async fn give_up(part: Part, error: DownloadError) -> Result<Downloaded, DownloadError> {
+    match error.reason().class() {
+        Class::Retryable | Class::Done => {}
+        Class::Final | Class::Skipped => on_disk(move || part.remove()).await?,
+    }
+    Err(error)
+}
+
+fn is_of_type(found: Option<&str>, expected: &str) -> bool {
+    let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let (found, expected) = (essence(found.unwrap_or_default()), essence(expected));
+    match expected.strip_suffix("/*") {
+        Some(class) => found.split('/').next() == Some(class),
+        None => found == expected,
+    }
+}
