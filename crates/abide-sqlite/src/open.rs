@@ -4,7 +4,7 @@ use crate::db::Link;
 use crate::error::{Fault, OpenError};
 use crate::migrate;
 use rusqlite::{Connection, OpenFlags};
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,9 +21,21 @@ const CHECKPOINT_PAGES: u32 = 4_000;
 /// Bytes to which the log of writes is cut back after it was carried over.
 pub(crate) const WAL_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Creates the data directory, for its owner alone.
+/// Creates the data directory, for its owner alone, so that it is there after a power loss too.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), OpenError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| OpenError::of_io(dir, &error))
+    let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|error| OpenError::of_io(dir, &error))?;
+    missing.iter().try_for_each(|path| path.parent().map_or(Ok(()), sync_dir))
+}
+
+/// Makes the names in a directory durable.
+fn sync_dir(dir: &Path) -> Result<(), OpenError> {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| OpenError::of_io(dir, &error))
 }
 
 /// The file of a data directory, created empty if there is none.
@@ -37,6 +49,7 @@ pub(crate) fn create_file(dir: &Path) -> Result<PathBuf, OpenError> {
         .mode(0o600)
         .open(&path)
         .map_err(|error| OpenError::of_io(&path, &error))?;
+    sync_dir(dir)?;
     Ok(path)
 }
 
@@ -51,10 +64,14 @@ pub(crate) fn writer(path: &Path) -> Result<Link, OpenError> {
         return Err(OpenError::ReadOnly { path: path.into(), reason: "the file is read-only".into() });
     }
     migrate::identify(path, &conn)?;
+    conn.execute_batch("PRAGMA page_size = 4096").map_err(sqlite)?;
+    let mode: String = conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(sqlite)?;
+    if mode != "wal" {
+        let reason = "its file system does not let readers work beside the writer".into();
+        return Err(OpenError::Other { path: path.into(), reason });
+    }
     conn.execute_batch(&format!(
-        "PRAGMA page_size = 4096;
-         PRAGMA journal_mode = WAL;
-         PRAGMA synchronous = FULL;
+        "PRAGMA synchronous = FULL;
          PRAGMA foreign_keys = OFF;
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -65536;

@@ -173,6 +173,8 @@ impl Machine {
             self.timetable.followers.get_or_insert_default();
         }
         self.go_on_with_passes();
+        // Before leases are taken back: a heartbeat that is due keeps its own.
+        self.jobs_due();
         if take_due(&mut self.timetable.lease_at, now) {
             self.write(WriteFor::Release, Write::ReleaseExpired);
         }
@@ -185,7 +187,6 @@ impl Machine {
                 self.write(WriteFor::Prune, Write::Prune { max: SWEEP_ROWS });
             }
         }
-        self.jobs_due();
     }
 
     fn go_on_with_alarms(&mut self) {

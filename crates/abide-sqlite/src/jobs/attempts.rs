@@ -6,7 +6,7 @@ use crate::messages::Draft;
 use crate::writer::Writer;
 use abide_core::event::MessageBody;
 use abide_core::job::{
-    Attempt, AttemptEnd, AttemptWord, Finish, JobEvent, JobOutcome, JobState, LeaseRef, LeaseToken, Next,
+    Attempt, AttemptEnd, AttemptWord, Finish, JobEvent, JobOutcome, JobState, LeaseRef, Next,
 };
 use abide_core::json::Json;
 use abide_core::limits::cut_reason;
@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 
 /// Two statements, because each column that one names costs all indexes that have it.
 const GO_ON: &str =
-    "UPDATE jobs SET state = ?2, run_at = ?3, parked_on = ?4, failures = ?5, restarts = ?6, token = ?7,
+    "UPDATE jobs SET state = ?2, run_at = ?3, parked_on = ?4, failures = ?5, restarts = ?6, token = iif(?7, token, NULL),
          worker = NULL, life = NULL, started_at = NULL, lease_expires_at = NULL, reason = ?8, updated_at = ?9
      WHERE id = ?1";
 const BE_OVER: &str =
-    "UPDATE jobs SET state = ?2, failures = ?3, restarts = ?4, cancel_asked = 0, token = ?5,
+    "UPDATE jobs SET state = ?2, failures = ?3, restarts = ?4, cancel_asked = 0, token = iif(?5, token, NULL),
          worker = NULL, life = NULL, started_at = NULL, lease_expires_at = NULL,
          result = ?6, reason = ?7, updated_at = ?8, finished_at = ?8
      WHERE id = ?1";
@@ -155,7 +155,7 @@ impl Writer<'_> {
             job.parked_on.as_ref().map(LimitKey::as_str),
             job.failures,
             job.restarts,
-            job.token.map(LeaseToken::to_hex),
+            job.token.is_some(),
             job.reason.as_deref(),
             self.now.0,
         );
@@ -168,7 +168,7 @@ impl Writer<'_> {
             job.state.as_str(),
             job.failures,
             job.restarts,
-            job.token.map(LeaseToken::to_hex),
+            job.token.is_some(),
             result.map(Json::as_str),
             job.reason.as_deref(),
             self.now.0,

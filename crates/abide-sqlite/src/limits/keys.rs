@@ -129,9 +129,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Reports the offered jobs of a queue whose own key was full, if it has room now.
+    /// Reports the offered jobs of a queue whose own key was full, if it has room now, or else when it opens by time.
     pub(crate) fn wake_opened_queue(&mut self, queue: &QueueName) -> Outcome<()> {
         let own_key = self.own_key(queue);
-        if self.is_full(&own_key)? { Ok(()) } else { self.wake_queue(queue) }
+        match self.room(&own_key)? {
+            Room::For(_) => self.wake_queue(queue)?,
+            Room::Full(blocked) => blocked.until().into_iter().for_each(|at| self.woken.job(at)),
+        }
+        Ok(())
     }
 }

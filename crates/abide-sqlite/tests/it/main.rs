@@ -7,5 +7,6 @@ mod data_dir;
 mod faults;
 mod kill;
 mod open;
+mod snapshot;
 mod suite;
 mod world;

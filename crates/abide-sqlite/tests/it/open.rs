@@ -44,6 +44,18 @@ fn a_clean_close_leaves_one_file() {
 }
 
 #[test]
+fn the_log_of_writes_stays_short() {
+    let dir = scratch();
+    let mut store = open(dir.path());
+    let big = format!("\"{}\"", "x".repeat(250_000));
+    for version in 0..300 {
+        store.write(Time(1), &[put_one(version, "row", &big)]).unwrap();
+    }
+    let wal = std::fs::metadata(dir.path().join("abide.db-wal")).unwrap().len();
+    assert!(wal < 24 * 1024 * 1024, "{wal} bytes");
+}
+
+#[test]
 fn time_does_not_run_backwards_across_a_restart() {
     let dir = scratch();
     open(dir.path()).write(Time(5_000), &[put_one(0, "a", "1")]).unwrap();

@@ -6,7 +6,7 @@ use abide_store::suite::cases;
 use abide_store::suite::random::drive;
 
 /// Histories and their length: what a machine can do in a few seconds. More were run by hand.
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 8;
 const STEPS: usize = 200;
 
 #[test]

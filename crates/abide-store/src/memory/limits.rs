@@ -145,10 +145,11 @@ impl State {
         self.queues.keys().filter(|queue| self.is_full(&LimitKey::of_queue(queue))).cloned().collect()
     }
 
-    /// Reports the offered jobs of a queue whose own key was full, if it has room now.
+    /// Reports the offered jobs of a queue whose own key was full, if it has room now, or else when it opens by time.
     pub(super) fn wake_opened_queue(&self, queue: &QueueName, woken: &mut Woken) {
-        if !self.is_full(&LimitKey::of_queue(queue)) {
-            self.wake_queue(queue, woken);
+        match self.room(&LimitKey::of_queue(queue)) {
+            Room::For(_) => self.wake_queue(queue, woken),
+            Room::Full(blocked) => blocked.until().into_iter().for_each(|at| woken.job(at)),
         }
     }
 

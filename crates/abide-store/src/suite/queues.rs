@@ -4,6 +4,7 @@ use super::probe::{Probe, concurrency, done, job, kind, queue, rates};
 use super::stories;
 use crate::write::{Claim, Write};
 use abide_core::job::{JobState, NewJob};
+use abide_core::limit::LimitPolicy;
 use abide_core::queue::{QueueCounts, QueuePolicy};
 
 stories![
@@ -13,6 +14,7 @@ stories![
     resuming_by_policy_wakes_too,
     a_queues_own_concurrency_holds_across_kinds,
     a_queues_own_rate_says_when_to_ask_again,
+    a_queue_freed_within_its_used_up_rate_says_when_it_opens,
     counts_follow_the_states,
 ];
 
@@ -101,6 +103,19 @@ fn a_queues_own_rate_says_when_to_ask_again(p: &mut Probe<'_>) {
     assert_eq!(claimed.next_at, Some(p.now.plus_ms(500)));
     p.pass(500);
     p.claims(9, &ids[2..3]);
+}
+
+fn a_queue_freed_within_its_used_up_rate_says_when_it_opens(p: &mut Probe<'_>) {
+    p.set_limit("queue:q", LimitPolicy { concurrency: Some(1), ..rates(&["1/10s"], 0) });
+    let ids: Vec<_> = (0..2).map(|_| p.enqueue(job())).collect();
+    let lease = p.claims(9, &ids[..1]).remove(0);
+    let opens_at = p.now.plus_ms(10_000);
+    assert_eq!(p.claim(9).next_at, None, "a lease must end first");
+    p.pass(1_000);
+    p.finish(&lease, done());
+    assert_eq!(p.woken.job_at, Some(opens_at));
+    p.pass(9_000);
+    p.claims(9, &ids[1..]);
 }
 
 fn counts_follow_the_states(p: &mut Probe<'_>) {
