@@ -1,0 +1,119 @@
+//! How often each fault and transition happened.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Counts by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts(BTreeMap<&'static str, u64>);
+
+impl Counts {
+    /// One more.
+    pub(crate) fn one(&mut self, name: &'static str) {
+        self.many(name, 1);
+    }
+
+    /// So many more.
+    pub(crate) fn many(&mut self, name: &'static str, count: u64) {
+        if count > 0 {
+            *self.0.entry(name).or_default() += count;
+        }
+    }
+
+    /// How often.
+    #[must_use]
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Counts) {
+        for (name, count) in &other.0 {
+            self.many(name, *count);
+        }
+    }
+
+    /// What should have happened and did not.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        EXPECTED.iter().copied().filter(|name| self.of(name) == 0).collect()
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, count) in &self.0 {
+            writeln!(f, "{count:>10}  {name}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What must happen at least once in a run of many seeds, or the simulation does not test what it says.
+pub const EXPECTED: &[&str] = &[
+    "fault: ambiguous, applied",
+    "fault: ambiguous, not applied",
+    "fault: clock jumped",
+    "fault: crash",
+    "fault: crash after durable",
+    "fault: crash before durable",
+    "fault: crash in a turn",
+    "fault: pause",
+    "fault: read failed",
+    "fault: store full",
+    "fault: store stalled",
+    "fault: store unavailable",
+    "fault: write of a dead engine arrived late",
+    "fault: write of a paused engine arrived",
+    "outside: dead worker",
+    "outside: finish repeated",
+    "outside: finish stale",
+    "outside: finish with a false token",
+    "outside: heartbeat",
+    "outside: late finish",
+    "call: answered",
+    "call: failed",
+    "call: failed with the store",
+    "call: outcome unknown",
+    "call: overloaded",
+    "call: refused",
+    "call: repeated under its key",
+    "commit: accepted",
+    "commit: object began again",
+    "commit: object deleted",
+    "commit: refused, event gone",
+    "commit: refused, moved",
+    "commit: speculation discarded",
+    "event: alarm fired",
+    "event: alarm retried",
+    "event: counted as a crash",
+    "event: dead letter",
+    "event: dead letter replayed",
+    "event: entries consumed",
+    "event: entries retried",
+    "event: message consumed",
+    "event: message retried",
+    "job: cancelled",
+    "job: claimed",
+    "job: cooled down",
+    "job: pruned",
+    "job: done",
+    "job: duplicate",
+    "job: failed",
+    "job: handed back",
+    "job: lease expired",
+    "job: lease voided",
+    "job: refunded",
+    "job: retried by hand",
+    "job: scheduled again",
+    "job: skipped",
+    "limit: claim at full concurrency",
+    "limit: claim at full rate",
+    "ticket: gone",
+    "ticket: resolved",
+    "why: concurrency",
+    "why: no worker",
+    "why: paused",
+    "why: scheduled",
+    "why: started after the cause was removed",
+];

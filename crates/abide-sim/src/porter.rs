@@ -1,0 +1,266 @@
+//! The way between an engine and the store: batches in order, reads in any order, answers that are late or lost.
+
+use crate::happening::{BatchUnderWay, Happening, ReadUnderWay};
+use crate::node::{NodeLife, Outgoing};
+use crate::outcome::{Violation, holds};
+use crate::plan::Fault;
+use crate::probe;
+use crate::text;
+use crate::world::World;
+use abide_core::time::Time;
+use abide_engine::machine::{Input, Output};
+use abide_store::{Batch, StoreError, Write};
+
+/// What becomes of a batch that reaches the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Applied,
+    /// The engine dies, and the batch with it.
+    CrashBefore,
+    /// The engine dies when the batch is durable.
+    CrashAfter,
+    AmbiguousApplied,
+    AmbiguousLost,
+    Full,
+    Unavailable,
+}
+
+impl World<'_> {
+    pub(crate) fn put_out(&mut self, of: NodeLife, output: Output, now: Time) -> Result<(), Violation> {
+        match output {
+            Output::Write(token, write) => {
+                self.nodes[of.node].outgoing.push_back(Outgoing::Write { now, token, write });
+                self.gather_soon(of);
+            }
+            Output::Reopen => {
+                self.nodes[of.node].outgoing.push_back(Outgoing::Reopen);
+                self.gather_soon(of);
+            }
+            Output::Read(token, read) => {
+                let delay = self.delay(of);
+                self.happen_in(delay, Happening::Read(of, ReadUnderWay { now, token, read }));
+            }
+            Output::Reply(call, answer) => {
+                self.history.note(
+                    self.now,
+                    format_args!("n{} answers call {}: {}", of.node, call.0, text::of_reply(&answer)),
+                );
+                self.replied(of, call, answer)?;
+            }
+            Output::Told(ask, answer) => {
+                self.history.note(self.now, format_args!("n{} tells {}: {answer:?}", of.node, ask.0));
+                self.told(of, ask, answer)?;
+            }
+            Output::Run { lease, .. } => self.run_job(of, lease),
+            Output::Stop(job) => self.stop_job(of, job),
+            Output::Notice(notice) => {
+                self.history.note(self.now, format_args!("n{} notes {notice:?}", of.node));
+            }
+        }
+        Ok(())
+    }
+
+    /// How long something between an engine and the store takes.
+    fn delay(&mut self, of: NodeLife) -> i64 {
+        if self.may(Fault::Stall) && self.faults.once_in(250) {
+            self.counts.one("fault: store stalled");
+            self.history.note(self.now, format_args!("n{} waits for the store", of.node));
+            return self.faults.between(1_000, 15_000);
+        }
+        match self.delays.between(0, 9) {
+            0 => self.delays.between(5, 60),
+            _ => self.delays.between(0, 4),
+        }
+    }
+
+    fn gather_soon(&mut self, of: NodeLife) {
+        if !self.nodes[of.node].is_writing {
+            self.nodes[of.node].is_writing = true;
+            let delay = self.delays.between(0, 3);
+            self.happen_in(delay, Happening::Gather(of));
+        }
+    }
+
+    /// The writer takes some of what waits for it.
+    pub(crate) fn gather(&mut self, of: NodeLife) {
+        if !self.is_current(of) {
+            return;
+        }
+        let node = &mut self.nodes[of.node];
+        if node.is_paused {
+            node.backlog.push_back(Happening::Gather(of));
+            return;
+        }
+        if matches!(node.outgoing.front(), Some(Outgoing::Reopen)) {
+            node.outgoing.pop_front();
+            let delay = self.delays.between(0, 50);
+            self.happen_in(delay, Happening::Reopen(of));
+            return;
+        }
+        let most = self.delays.between(1, 12) as usize;
+        let mut batch = BatchUnderWay { now: Time::ZERO, tokens: Vec::new(), writes: Vec::new() };
+        while let Some(Outgoing::Write { write, .. }) = self.nodes[of.node].outgoing.front() {
+            let stands_alone = probe::is_probe(write);
+            if batch.writes.len() >= most || (stands_alone && !batch.writes.is_empty()) {
+                break;
+            }
+            if let Some(Outgoing::Write { now, token, write }) = self.nodes[of.node].outgoing.pop_front() {
+                batch.now = batch.now.max(now);
+                batch.tokens.push(token);
+                batch.writes.push(write);
+            }
+            if stands_alone {
+                break;
+            }
+        }
+        if batch.writes.is_empty() {
+            self.nodes[of.node].is_writing = false;
+        } else if self.nodes[of.node].is_broken {
+            let error = StoreError::Unavailable("it is being opened again".into());
+            self.answer_batch(of, batch, Err(error));
+        } else {
+            let delay = self.delay(of);
+            self.happen_in(delay, Happening::Apply(of, batch));
+        }
+    }
+
+    /// Tells the engine how its batch went; the writer is free for the next one.
+    fn answer_batch(&mut self, of: NodeLife, batch: BatchUnderWay, result: Result<Batch, StoreError>) {
+        if matches!(result, Err(StoreError::Ambiguous(_))) {
+            self.nodes[of.node].is_broken = true;
+        }
+        let BatchUnderWay { tokens, writes, .. } = batch;
+        self.answer_in_order(of, Input::Wrote { tokens, writes, result });
+        self.nodes[of.node].is_writing = false;
+        self.gather_soon(of);
+    }
+
+    fn answer_in_order(&mut self, of: NodeLife, input: Input) {
+        let delay = self.delays.between(0, 3);
+        let at = self.now.plus_ms(delay).max(self.nodes[of.node].answers_at);
+        self.nodes[of.node].answers_at = at;
+        self.happen_in(at.since(self.now), Happening::Arrive(of, Box::new(input)));
+    }
+
+    pub(crate) fn apply(&mut self, of: NodeLife, batch: BatchUnderWay) -> Result<(), Violation> {
+        if !self.is_current(of) {
+            // The process is gone; what it had sent to a server may arrive still. A file is only written by the living.
+            if self.is_alone() || self.faults.once_in(2) {
+                return Ok(());
+            }
+            self.counts.one("fault: write of a dead engine arrived late");
+            return self.write(of, &batch).map(drop);
+        }
+        if self.nodes[of.node].is_paused {
+            self.counts.one("fault: write of a paused engine arrived");
+        }
+        match self.fate() {
+            Fate::Applied => {
+                let result = self.write(of, &batch)?;
+                self.answer_batch(of, batch, Ok(result));
+            }
+            Fate::CrashBefore => {
+                self.counts.one("fault: crash before durable");
+                self.crash(of.node);
+            }
+            Fate::CrashAfter => {
+                self.counts.one("fault: crash after durable");
+                self.write(of, &batch)?;
+                self.crash(of.node);
+            }
+            Fate::AmbiguousApplied => {
+                self.counts.one("fault: ambiguous, applied");
+                self.write(of, &batch)?;
+                self.answer_batch(of, batch, Err(StoreError::Ambiguous("the answer was lost".into())));
+            }
+            Fate::AmbiguousLost => {
+                self.counts.one("fault: ambiguous, not applied");
+                self.answer_batch(of, batch, Err(StoreError::Ambiguous("the batch was lost".into())));
+            }
+            Fate::Full => {
+                self.counts.one("fault: store full");
+                self.answer_batch(of, batch, Err(StoreError::Full("no space".into())));
+            }
+            Fate::Unavailable => {
+                self.counts.one("fault: store unavailable");
+                self.answer_batch(of, batch, Err(StoreError::Unavailable("try again".into())));
+            }
+        }
+        Ok(())
+    }
+
+    fn fate(&mut self) -> Fate {
+        if self.now < self.outage_until {
+            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+        }
+        if self.may(Fault::CrashAtCommit) && self.faults.once_in(120) {
+            return *self.faults.pick(&[Fate::CrashBefore, Fate::CrashAfter]);
+        }
+        if self.may(Fault::Ambiguous) && self.faults.once_in(100) {
+            return *self.faults.pick(&[Fate::AmbiguousApplied, Fate::AmbiguousLost]);
+        }
+        if self.may(Fault::Outage) && self.faults.once_in(150) {
+            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+        }
+        Fate::Applied
+    }
+
+    /// Applies a batch and lets the checkers see it.
+    fn write(&mut self, of: NodeLife, batch: &BatchUnderWay) -> Result<Batch, Violation> {
+        if batch.writes.iter().any(probe::is_probe) {
+            return self.write_probe(of, batch);
+        }
+        self.write_all(of, batch.now, &batch.writes)
+    }
+
+    pub(crate) fn write_all(
+        &mut self,
+        of: NodeLife,
+        now: Time,
+        writes: &[Write],
+    ) -> Result<Batch, Violation> {
+        let result = self.store.write(now, writes).map_err(|error| Violation {
+            promise: "a store in memory does not fail",
+            what: error.to_string(),
+        })?;
+        for (write, written) in writes.iter().zip(&result.written) {
+            let (write, written) = (text::of_write(write), text::of_written(written));
+            self.history
+                .note(self.now, format_args!("n{} wrote at {}: {write} → {written}", of.node, result.at.0));
+        }
+        self.checks.observe(writes, &result, &mut *self.reader, &mut self.counts)?;
+        let sound = (self.invariants)();
+        holds("counters equal what they count", sound.is_ok(), || format!("{sound:?}"))?;
+        Ok(result)
+    }
+
+    pub(crate) fn answer_read(&mut self, of: NodeLife, read: ReadUnderWay) {
+        if !self.is_current(of) {
+            return;
+        }
+        let ReadUnderWay { now, token, read } = read;
+        let fails = self.now < self.outage_until || (self.may(Fault::Outage) && self.faults.once_in(300));
+        let result = if fails {
+            self.counts.one("fault: read failed");
+            Err(StoreError::Unavailable("try again".into()))
+        } else {
+            self.reader.read(now, &read)
+        };
+        let delay = self.delay(of);
+        self.happen_in(delay, Happening::Arrive(of, Box::new(Input::Answered { token, result })));
+    }
+
+    /// The store is opened again: what is durable is the truth.
+    pub(crate) fn reopen(&mut self, of: NodeLife) -> Result<(), Violation> {
+        if !self.is_current(of) {
+            return Ok(());
+        }
+        let opened = self.store.reopen();
+        holds("a store in memory can be opened again", opened.is_ok(), || format!("{opened:?}"))?;
+        self.nodes[of.node].is_broken = false;
+        self.answer_in_order(of, Input::Reopened);
+        self.nodes[of.node].is_writing = false;
+        self.gather_soon(of);
+        Ok(())
+    }
+}
