@@ -122,8 +122,9 @@ pub(super) fn post(buffer: &mut Vec<u8>, path: &str, body: &str) {
     let length = body.len();
     buffer.extend_from_slice(b"POST ");
     buffer.extend_from_slice(path.as_bytes());
-    buffer
-        .extend_from_slice(b" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ");
+    buffer.extend_from_slice(
+        b" HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ",
+    );
     buffer.extend_from_slice(length.to_string().as_bytes());
     buffer.extend_from_slice(b"\r\n\r\n");
     buffer.extend_from_slice(body.as_bytes());

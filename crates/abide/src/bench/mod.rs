@@ -60,48 +60,56 @@ fn expect_equal(what: &'static str, acknowledged: u64, found: u64) -> Result<(),
     if acknowledged == found { Ok(()) } else { Err(BenchError::DoesNotAddUp { what, acknowledged, found }) }
 }
 
-/// Every figure. One that could not be measured is absent.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Figures {
-    http_floor_rps: Option<f64>,
-    fsync_per_s: Option<f64>,
-    object_one_c32_rps: Option<f64>,
-    object_one_p50_ms: Option<f64>,
-    object_one_p99_ms: Option<f64>,
-    object_1000_c32_rps: Option<f64>,
-    object_1000_c128_rps: Option<f64>,
-    object_1000_c128_p99_ms: Option<f64>,
-    object_inproc_rps: Option<f64>,
-    object_new_per_s: Option<f64>,
-    enqueue_http_8_rps: Option<f64>,
-    enqueue_bulk_per_s: Option<f64>,
-    lifecycle_per_s: Option<f64>,
-    pickup_p50_ms: Option<f64>,
-    pickup_p99_ms: Option<f64>,
-    alarms_10000_burst_ms: Option<f64>,
-    alarm_late_p99_ms: Option<f64>,
-    alarms_1m_rss_mib: Option<f64>,
-    start_100k_objects_ms: Option<f64>,
-    rss_idle_mib: Option<f64>,
-    rss_10k_objects_mib: Option<f64>,
-    idle_syscalls_60s: Option<f64>,
-    big_object_turn_ratio: Option<f64>,
-    limit_keys_100k_ratio: Option<f64>,
-    saturated_key_ratio: Option<f64>,
+macro_rules! figures {
+    ($($name:ident),* $(,)?) => {
+        /// Every figure. One that could not be measured is absent.
+        #[derive(Debug, Default, Serialize)]
+        pub(crate) struct Figures {
+            $($name: Option<f64>,)*
+        }
+
+        impl Figures {
+            /// The figures as a table for a person.
+            pub(crate) fn table(&self) -> String {
+                let shown = |figure: Option<f64>| match figure {
+                    Some(figure) if figure >= 100.0 => format!("{figure:.0}"),
+                    Some(figure) => format!("{figure:.2}"),
+                    None => "not measured".to_owned(),
+                };
+                let rows = [$((stringify!($name), self.$name)),*];
+                rows.into_iter().map(|(name, figure)| format!("{name:<26}{:>14}\n", shown(figure))).collect()
+            }
+        }
+    };
 }
 
-impl Figures {
-    /// The figures as a table for a person.
-    pub(crate) fn table(&self) -> String {
-        let Ok(serde_json::Value::Object(figures)) = serde_json::to_value(self) else { return String::new() };
-        let shown = |value: &serde_json::Value| match value.as_f64() {
-            Some(figure) if figure >= 100.0 => format!("{figure:.0}"),
-            Some(figure) => format!("{figure:.2}"),
-            None => "not measured".to_owned(),
-        };
-        figures.iter().map(|(name, value)| format!("{name:<26}{:>14}\n", shown(value))).collect()
-    }
-}
+figures!(
+    http_floor_rps,
+    fsync_per_s,
+    object_one_c32_rps,
+    object_one_p50_ms,
+    object_one_p99_ms,
+    object_1000_c32_rps,
+    object_1000_c128_rps,
+    object_1000_c128_p99_ms,
+    object_inproc_rps,
+    object_new_per_s,
+    enqueue_http_8_rps,
+    enqueue_bulk_per_s,
+    lifecycle_per_s,
+    pickup_p50_ms,
+    pickup_p99_ms,
+    alarms_10000_burst_ms,
+    alarm_late_p99_ms,
+    alarms_1m_rss_mib,
+    start_100k_objects_ms,
+    rss_idle_mib,
+    rss_10k_objects_mib,
+    idle_syscalls_60s,
+    big_object_turn_ratio,
+    limit_keys_100k_ratio,
+    saturated_key_ratio,
+);
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy)]
