@@ -16,6 +16,9 @@ impl Home {
     /// The directory that was given on the command line, or a temporary one.
     pub fn from_args() -> anyhow::Result<Home> {
         let (path, temporary) = match std::env::args_os().nth(1) {
+            Some(given) if given.to_string_lossy().starts_with('-') => {
+                anyhow::bail!("give a data directory, or nothing for a temporary one: {given:?} is neither")
+            }
             Some(given) => (PathBuf::from(given), None),
             None => {
                 eprintln!(

@@ -180,7 +180,11 @@ impl World {
     }
 
     /// Calls `kind/name` and gives the reply, after everything that follows from it has happened.
-    pub fn call<R: DeserializeOwned>(&mut self, object: &str, body: &impl Serialize) -> Result<R, CallError> {
+    pub fn call<R: DeserializeOwned>(
+        &mut self,
+        object: &str,
+        body: &(impl Serialize + ?Sized),
+    ) -> Result<R, CallError> {
         self.call_with(object, body, None)
     }
 
@@ -188,7 +192,7 @@ impl World {
     pub fn call_once<R: DeserializeOwned>(
         &mut self,
         object: &str,
-        body: &impl Serialize,
+        body: &(impl Serialize + ?Sized),
         key: &str,
     ) -> Result<R, CallError> {
         self.call_with(object, body, Some(IdempotencyKey::new(key).expect("a usable key")))
@@ -197,7 +201,7 @@ impl World {
     fn call_with<R: DeserializeOwned>(
         &mut self,
         object: &str,
-        body: &impl Serialize,
+        body: &(impl Serialize + ?Sized),
         key: Option<IdempotencyKey>,
     ) -> Result<R, CallError> {
         let id = self.begin_call(object, body, key);
@@ -211,7 +215,12 @@ impl World {
     }
 
     /// Begins a call without letting anything happen yet; [`World::settle`] and [`World::reply`] go on with it.
-    pub fn begin_call(&mut self, object: &str, body: &impl Serialize, key: Option<IdempotencyKey>) -> CallId {
+    pub fn begin_call(
+        &mut self,
+        object: &str,
+        body: &(impl Serialize + ?Sized),
+        key: Option<IdempotencyKey>,
+    ) -> CallId {
         let object: ObjectKey = object.parse().expect("kind/name");
         let body = Json::encode(body).expect("a body that is JSON");
         self.next_call += 1;
@@ -227,7 +236,7 @@ impl World {
     }
 
     /// Sends a message from outside.
-    pub fn send(&mut self, object: &str, message: &impl Serialize) {
+    pub fn send(&mut self, object: &str, message: &(impl Serialize + ?Sized)) {
         let to: ObjectKey = object.parse().expect("kind/name");
         let body = Json::encode(message).expect("a message that is JSON");
         self.write(Write::Send { to, body }).expect("a store in memory does not fail");

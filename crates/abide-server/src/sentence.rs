@@ -7,6 +7,9 @@ use abide_core::why::{Ahead, Cause};
 pub(crate) fn sentence(cause: &Cause, now: Time) -> String {
     match cause {
         Cause::Ended { state } => format!("It is {state}: nothing is left to do."),
+        Cause::DeadLetter { failures: 0, reason } => {
+            format!("It is a dead letter{}. Retry it to run it again.", last(reason))
+        }
         Cause::DeadLetter { failures, reason } => {
             format!(
                 "It is a dead letter after {}{}. Retry it to run it again.",
@@ -66,6 +69,7 @@ fn last(reason: &Option<String>) -> String {
 fn before(ahead: Ahead) -> String {
     match ahead {
         Ahead { count: 0, or_more: false } => "nothing waits before it".to_owned(),
+        Ahead { count: 1, or_more: false } => "1 waits before it".to_owned(),
         Ahead { count, or_more: false } => format!("{count} wait before it"),
         Ahead { count, or_more: true } => format!("{count} or more wait before it"),
     }

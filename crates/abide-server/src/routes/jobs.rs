@@ -90,6 +90,9 @@ pub(crate) async fn enqueue(
     }
     let now = app.engine().now();
     let trace = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    if !body.as_str().trim_start().starts_with('{') {
+        return Err(ApiError::bad("send a job, or many as {\"jobs\": [...]}"));
+    }
     let probe: Probe = decode(body.as_str())?;
     if probe.jobs.is_none() {
         let job = new_job(&body, now, trace)?;
