@@ -1,5 +1,6 @@
 //! JSON text that is known to be valid: what rows, messages, payloads and replies are made of.
 
+use crate::limits::{JSON_DEPTH, within};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ impl Json {
     /// Checks `text` and keeps it as it is.
     pub fn parse(text: impl Into<Arc<str>>) -> Result<Json, BadJson> {
         let text = text.into();
+        let depth = depth(&text);
+        within("levels of JSON", JSON_DEPTH, depth).map_err(|over| BadJson(over.to_string()))?;
         serde_json::from_str::<IgnoredAny>(&text).map_err(|e| BadJson(e.to_string()))?;
         Ok(Json(text))
     }
@@ -99,4 +102,23 @@ impl<'de> Deserialize<'de> for Json {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Json(String::from(Box::<str>::from(raw)).into()))
     }
+}
+
+/// The deepest nesting of arrays and objects.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }

@@ -6,6 +6,8 @@ use std::fmt;
 
 /// Bytes of one row's value, one message, one job payload, one job result or one call.
 pub const VALUE_BYTES: usize = 256 * 1024;
+/// Levels of arrays and objects in JSON from outside: what common readers take.
+pub const JSON_DEPTH: usize = 100;
 /// Bytes of one log entry.
 pub const LOG_ENTRY_BYTES: usize = 1024 * 1024;
 /// Bytes of everything one commit carries.

@@ -100,3 +100,15 @@ fn a_result_of_null_is_a_result() {
     let outcome = JobOutcome { result: Some(Json::null()), ..outcome };
     round_trips(&outcome, &text(r#","result":null"#));
 }
+
+#[test]
+fn depth_is_bounded_and_brackets_in_text_do_not_count() {
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    assert!(Json::parse(nested(100)).is_ok());
+    let error = Json::parse(nested(101)).unwrap_err();
+    assert_eq!(error.0, "levels of JSON may be at most 100, and this has 101");
+    let text = format!("{:?}", "[{\\\"".repeat(200));
+    assert!(Json::parse(text).is_ok());
+    let flat = format!("[{}1]", "[],".repeat(500));
+    assert!(Json::parse(flat).is_ok());
+}

@@ -25,11 +25,11 @@ pub(super) fn open(
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let mut file = options.open(path).map_err(fail)?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(fail)?;
     // The first line counts: a shorter note leaves the end of a longer one behind it.
-    let first = text.lines().next().unwrap_or_default();
-    let crashed = serde_json::from_str::<Note>(first).ok().map(EventRef::from);
+    let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let crashed = serde_json::from_slice::<Note>(first).ok().map(EventRef::from);
     file.set_len(0).map_err(fail)?;
     let note = Some(NoteFile { file, path: path.to_owned(), noted: false });
     let witness = BlackBox { note, clock: clock.clone(), began_ms: 0 };
@@ -150,6 +150,24 @@ mod tests {
             drop(witness);
             assert_eq!(open(Some(&path), &clock()).unwrap().1, Some(event));
             assert_eq!(open(Some(&path), &clock()).unwrap().1, None);
+        }
+    }
+
+    #[test]
+    fn a_short_note_over_the_middle_of_a_character_does_not_keep_the_engine_from_starting() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("running");
+        let source = ObjectKey::new("puppet", "é".repeat(40)).unwrap();
+        for shift in ["", "x"] {
+            let (mut witness, _) = open(Some(&path), &clock()).unwrap();
+            let name = AlarmName::new(format!("alarm{shift}")).unwrap();
+            let long = EventRef::Entries { incarnation: Incarnation(2), source: source.clone() };
+            let short = EventRef::Alarm { incarnation: Incarnation(1), name, set_version: Version(1) };
+            for event in [long, short.clone()] {
+                witness.begins(Some(&event));
+            }
+            drop(witness);
+            assert_eq!(open(Some(&path), &clock()).unwrap().1, Some(short));
         }
     }
 

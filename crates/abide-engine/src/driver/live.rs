@@ -7,6 +7,7 @@ use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::ticket::{Resolution, Ticket};
 use abide_store::{Answer, Read};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{broadcast, oneshot, watch};
 
@@ -20,6 +21,8 @@ pub(crate) struct Live {
     // Locked for a map operation at a time, by the machine's thread and by whoever begins to wait.
     waiting: Mutex<Waiting>,
     notices: broadcast::Sender<Notice>,
+    /// How far the engine's present is ahead of wall time.
+    ahead_ms: AtomicI64,
 }
 
 #[derive(Default)]
@@ -30,11 +33,19 @@ struct Waiting {
 
 impl Live {
     pub(super) fn new() -> Live {
-        Live { waiting: Mutex::default(), notices: broadcast::channel(RING).0 }
+        Live { waiting: Mutex::default(), notices: broadcast::channel(RING).0, ahead_ms: AtomicI64::new(0) }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn set_ahead_ms(&self, ms: i64) {
+        self.ahead_ms.store(ms, Ordering::Relaxed);
+    }
+
+    pub(super) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms.load(Ordering::Relaxed)
     }
 
     pub(super) fn notices(&self) -> broadcast::Receiver<Notice> {
@@ -51,7 +62,7 @@ impl Live {
     }
 
     /// Forgets waiters for a ticket that have given up.
-    pub(super) fn stop_waiting_for(&self, ticket: &Ticket) {
+    fn stop_waiting_for(&self, ticket: &Ticket) {
         let mut waiting = self.waiting();
         if let Some(waiters) = waiting.tickets.get_mut(ticket) {
             waiters.retain(|waiter| !waiter.is_closed());
@@ -93,6 +104,24 @@ impl Live {
         }
         // Nobody listening is fine.
         drop(self.notices.send(notice));
+    }
+}
+
+/// Forgets the waiters for a ticket that have gone, when it goes itself.
+pub(super) struct Waiter<'a> {
+    live: &'a Live,
+    ticket: &'a Ticket,
+}
+
+impl<'a> Waiter<'a> {
+    pub(super) fn new(live: &'a Live, ticket: &'a Ticket) -> Waiter<'a> {
+        Waiter { live, ticket }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.live.stop_waiting_for(self.ticket);
     }
 }
 

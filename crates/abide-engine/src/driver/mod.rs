@@ -205,7 +205,7 @@ impl Engine {
     /// Has a read done.
     pub async fn read(&self, read: Read) -> Result<Answer, EngineError> {
         let (reply, answer) = oneshot::channel();
-        let now = self.clock.now();
+        let now = self.now();
         self.people.send(ReadJob::ForPeople { now, read, reply }).map_err(|_| EngineError::Stopped)?;
         answer.await.map_err(|_| EngineError::Stopped)?.map_err(EngineError::Store)
     }
@@ -301,16 +301,8 @@ impl Engine {
 
     /// Waits up to `wait` for a ticket's answer. None if there is no such ticket.
     pub async fn ticket(&self, ticket: &Ticket, wait: Duration) -> Result<Option<TicketView>, EngineError> {
-        let waited = self.wait_for_ticket(ticket, wait).await;
-        self.live.stop_waiting_for(ticket);
-        waited
-    }
-
-    async fn wait_for_ticket(
-        &self,
-        ticket: &Ticket,
-        wait: Duration,
-    ) -> Result<Option<TicketView>, EngineError> {
+        // Dropped last, also when whoever asked gives up: the waiter is then closed and forgotten.
+        let _waiting = live::Waiter::new(&self.live, ticket);
         let resolved = self.live.wait_for_ticket(ticket);
         let Answer::Ticket(view) = self.read(Read::Ticket(ticket.clone())).await? else {
             unreachable!("the store answers about tickets in kind")
@@ -345,7 +337,7 @@ impl Engine {
     /// The present, as the engine reads it.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.clock.now()
+        self.clock.now().plus_ms(self.live.ahead_ms())
     }
 
     pub(crate) fn live(&self) -> &Live {

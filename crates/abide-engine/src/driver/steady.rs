@@ -33,6 +33,11 @@ impl Steady {
         (self.latest, jumped)
     }
 
+    /// How far the present is ahead of wall time.
+    pub(super) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms
+    }
+
     /// The store has used this time. If it is far ahead, time goes on from there instead of standing still.
     pub(super) fn seen(&mut self, at: Time) {
         let ahead = at.since(self.latest);

@@ -4,6 +4,7 @@ use super::thread::Message;
 use crate::machine::{Input, ReadToken, WriteToken};
 use abide_core::time::Time;
 use abide_store::{Answer, Read, Reader, Store, StoreError, Write};
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
@@ -89,9 +90,9 @@ pub(super) enum WriterJob {
 /// The writer: takes all writes that are there, applies them in one batch, says so.
 pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, inbox: &Sender<Message>) {
     let mut broken = false;
-    let mut next = None;
+    let mut next = VecDeque::new();
     loop {
-        let first = match next.take() {
+        let first = match next.pop_front() {
             Some(job) => job,
             None => match jobs.recv() {
                 Ok(job) => job,
@@ -110,14 +111,17 @@ pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, 
         };
         let mut tokens = vec![token];
         let mut writes = vec![write];
-        while writes.len() < BATCH && next.is_none() {
-            match jobs.try_recv() {
+        while writes.len() < BATCH {
+            match next.pop_front().map_or_else(|| jobs.try_recv(), Ok) {
                 Ok(WriterJob::Write { now, token, write }) => {
                     latest = latest.max(now);
                     tokens.push(token);
                     writes.push(write);
                 }
-                Ok(WriterJob::Reopen) => next = Some(WriterJob::Reopen),
+                Ok(WriterJob::Reopen) => {
+                    next.push_front(WriterJob::Reopen);
+                    break;
+                }
                 Err(_) => break,
             }
         }
@@ -147,8 +151,14 @@ fn write_batch(
     if matches!(result, Err(StoreError::Rejected(_))) && writes.len() > 1 {
         let half = writes.len() / 2;
         let (late_tokens, late_writes) = (tokens.split_off(half), writes.split_off(half));
-        return write_batch(store, now, tokens, writes, inbox)
-            || write_batch(store, now, late_tokens, late_writes, inbox);
+        if !write_batch(store, now, tokens, writes, inbox) {
+            return write_batch(store, now, late_tokens, late_writes, inbox);
+        }
+        let error = StoreError::Unavailable("it is being opened again".into());
+        let late = Input::Wrote { tokens: late_tokens, writes: late_writes, result: Err(error) };
+        // An engine that is gone does not want to know.
+        drop(inbox.send(Message::Input(late)));
+        return true;
     }
     let ambiguous = matches!(result, Err(StoreError::Ambiguous(_)));
     // An engine that is gone does not want to know.
@@ -157,14 +167,14 @@ fn write_batch(
 }
 
 /// Opens the store again, as often as it takes, until it works or the engine is gone.
-fn reopen(store: &mut dyn Store, jobs: &Receiver<WriterJob>, next: &mut Option<WriterJob>) -> bool {
+fn reopen(store: &mut dyn Store, jobs: &Receiver<WriterJob>, next: &mut VecDeque<WriterJob>) -> bool {
     loop {
         match store.reopen() {
             Ok(()) => return true,
             Err(error) => {
                 tracing::error!(target: "store", %error, "the store cannot be opened again");
                 match jobs.recv_timeout(std::time::Duration::from_secs(1)) {
-                    Ok(job) => *next = Some(job),
+                    Ok(job) => next.push_back(job),
                     Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
                     Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return false,
                 }

@@ -12,6 +12,7 @@ use abide_core::commit::Reply;
 use abide_core::event::EventRef;
 use abide_core::job::{AttemptEnd, Finish, JobId, Lease, LeaseRef};
 use abide_core::json::Json;
+use abide_core::limits::CLOCK_JUMP_MS;
 use abide_core::seed::Secret;
 use abide_core::time::Time;
 use abide_store::{Store, StoreError, Write, Written};
@@ -202,7 +203,10 @@ impl Core {
                     let wait_ms = u64::try_from(at.since(now)).unwrap_or(0);
                     match messages.recv_timeout(Duration::from_millis(wait_ms)) {
                         Ok(message) => Some(message),
-                        Err(RecvTimeoutError::Timeout) => None,
+                        Err(RecvTimeoutError::Timeout) => {
+                            self.notice_freeze(at);
+                            None
+                        }
                         Err(RecvTimeoutError::Disconnected) => return false,
                     }
                 }
@@ -216,11 +220,21 @@ impl Core {
         true
     }
 
+    /// The process was stopped for a while if it wakes much later than it wanted to: then no lease runs out for that.
+    fn notice_freeze(&mut self, wanted: Time) {
+        let now = self.steady.now().0;
+        let late_ms = now.since(wanted);
+        if late_ms > CLOCK_JUMP_MS {
+            self.machine.input(Input::ClockJumped { by_ms: late_ms }, now);
+        }
+    }
+
     fn take(&mut self, message: Message, now: Time) {
         match message {
             Message::Input(input) => {
                 if let Input::Wrote { result: Ok(batch), .. } = &input {
                     self.steady.seen(batch.at);
+                    self.live.set_ahead_ms(self.steady.ahead_ms());
                 }
                 if let Input::Ended { lease, .. } = &input {
                     let is_it = |job: &RunningJob| job.lease == *lease;

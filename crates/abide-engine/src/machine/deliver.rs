@@ -9,8 +9,8 @@ use abide_core::event::{DueAlarm, Event, Message, MessageBody, MessageId};
 use abide_core::limits::{INBOX_MESSAGES, VALUE_BYTES, within};
 use abide_core::log::Seq;
 use abide_core::object::ObjectKey;
-use abide_store::Read;
 use abide_store::read::FollowPage;
+use abide_store::{Read, StoreError};
 
 /// Entries of one log in one event.
 const ENTRIES: usize = 100;
@@ -26,6 +26,9 @@ impl Machine {
 
     fn accept_call(&mut self, id: CallId, call: Call) -> Result<(), CallError> {
         self.takes_work()?;
+        if self.phase == Phase::Reopening {
+            return Err(CallError::Store(StoreError::Unavailable("it is being opened again".into())));
+        }
         let Call { object, body, key } = call;
         if self.registry.handler(&object.kind).is_none() {
             return Err(CallError::UnknownKind(object.kind));

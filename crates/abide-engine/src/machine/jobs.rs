@@ -245,6 +245,14 @@ impl Machine {
         }
     }
 
+    /// The store was away, and heartbeats with it: no lease runs out for that.
+    pub(super) fn regrant_after_outage(&mut self) {
+        if !self.retries.iter().any(|(purpose, _)| matches!(purpose, WriteFor::Regrant)) {
+            let lease_ms = self.options.lease_ms;
+            self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
+        }
+    }
+
     pub(super) fn clock_jumped(&mut self, by_ms: i64) {
         let lease_ms = self.options.lease_ms;
         self.write(WriteFor::Regrant, Write::Regrant { lease_ms });

@@ -52,6 +52,11 @@ impl Machine {
 
     /// A read failed: what it was for is tried again after a pause.
     fn read_failed(&mut self, token: ReadToken, purpose: ReadFor, error: StoreError) {
+        if let (ReadFor::Load { slot, .. }, StoreError::Corrupt(_) | StoreError::Rejected(_)) =
+            (&purpose, &error)
+        {
+            return self.load_failed(token, *slot, error);
+        }
         self.stall(error);
         match purpose {
             ReadFor::Load { slot, .. } => {
@@ -79,6 +84,19 @@ impl Machine {
                 self.look_around();
             }
         }
+    }
+
+    /// Trying again cannot help: the event that wanted the rows fails, and nobody else is held up.
+    fn load_failed(&mut self, token: ReadToken, id: SlotId, error: StoreError) {
+        let Some(slot) = self.slots.find(id).filter(|slot| slot.loading == Some(token)) else { return };
+        slot.loading = None;
+        if let Some(delivery) = slot.events.pop_front() {
+            if matches!(delivery.origin, Origin::Call { .. }) {
+                slot.calls -= 1;
+            }
+            self.turn_failed(id, delivery, CallError::Store(error));
+        }
+        self.enqueue_slot(id);
     }
 
     fn loaded(&mut self, token: ReadToken, id: SlotId, wants: &[Want], loaded: Loaded) {

@@ -167,6 +167,7 @@ impl Machine {
                 return false;
             }
             self.stalled_until = None;
+            self.regrant_after_outage();
             for (purpose, write) in std::mem::take(&mut self.retries) {
                 self.write(purpose, write);
             }
@@ -198,7 +199,7 @@ impl Machine {
         match self.phase {
             Phase::Reopening => None,
             Phase::Beginning => self.stalled_until,
-            Phase::Draining => earliest(self.stalled_until, self.jobs.heartbeat_at()),
+            Phase::Draining => self.stalled_until.or(self.jobs.heartbeat_at()),
             Phase::Working => match self.stalled_until {
                 Some(until) => Some(until),
                 None => earliest(self.timetable.wake_at(), self.jobs.wake_at()),

@@ -194,7 +194,7 @@ impl Machine {
     }
 
     /// On a call an error is a reply; on anything else it is a failed turn.
-    fn turn_failed(&mut self, id: SlotId, delivery: Delivery, error: CallError) {
+    pub(super) fn turn_failed(&mut self, id: SlotId, delivery: Delivery, error: CallError) {
         match delivery.origin {
             Origin::Call { .. } => self.answer_in_order(id, delivery, Err(error)),
             Origin::Message { .. } | Origin::Alarm { .. } | Origin::Entries { .. } => {
@@ -218,8 +218,14 @@ impl Machine {
             return;
         }
         let slot = self.slots.get(id);
-        let fence = slot.head.expect("a turn runs on a loaded object").fence;
-        let check = Write::Check { object: slot.object.clone(), fence };
+        let Some(head) = slot.head else {
+            // Its object could not be loaded: the answer shows nothing of it.
+            if let Origin::Call { id: call, .. } = delivery.origin {
+                self.out.push(Output::Reply(call, answer));
+            }
+            return;
+        };
+        let check = Write::Check { object: slot.object.clone(), fence: head.fence };
         let token = self.write(WriteFor::Turn(id), check);
         self.slots.get(id).pending.push_back(Pending { delivery, then: Then::Check { token, answer } });
     }

@@ -116,6 +116,9 @@ pub(crate) async fn enqueue(
 }
 
 fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, ApiError> {
+    if !text.as_str().trim_start().starts_with('{') {
+        return Err(ApiError::bad("a job is an object such as {\"queue\": \"mail\", \"kind\": \"send\"}"));
+    }
     let document: JobDocument = decode(text.as_str())?;
     let run_at = match (document.run_at, document.delay_ms) {
         (Some(_), Some(_)) => return Err(ApiError::bad("run_at and delay_ms exclude each other: give one")),

@@ -1,9 +1,11 @@
 //! Disks that are full or fail while the store is at work.
 
 use crate::child::{Other, Part, command};
-use crate::world::{open, put, put_one, row, scratch, version};
+use crate::world::{object, open, put, put_one, row, scratch, version};
+use abide_core::event::MessageId;
+use abide_core::json::Json;
 use abide_core::time::Time;
-use abide_store::{Store, StoreError};
+use abide_store::{Store, StoreError, Write, Written};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -42,13 +44,15 @@ fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_space() {
     let fill = std::fs::write(&ballast, vec![0_u8; 8 * 1024 * 1024]);
     assert_eq!(fill.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     let big = format!("\"{}\"", "x".repeat(200_000));
+    let batch = [put_one(1, "row", &big), Write::Send { to: object(), body: Json::null() }];
     for _ in 0..3 {
-        let error = store.write(Time(2), &[put_one(1, "row", &big)]).unwrap_err();
+        let error = store.write(Time(2), &batch).unwrap_err();
         assert!(matches!(error, StoreError::Full(_)), "{error:?}");
         assert_eq!((row(&store, "row").as_deref(), version(&store)), (Some("\"before\""), 1));
     }
     std::fs::remove_file(&ballast).unwrap();
-    store.write(Time(3), &[put_one(1, "row", &big)]).unwrap();
+    let written = store.write(Time(3), &batch).unwrap().written;
+    assert_eq!(written[1], Written::Sent(MessageId(1)), "what was not applied has taken no number");
     assert_eq!((row(&store, "row"), version(&store)), (Some(big), 2));
     drop(store);
     assert_eq!(version(&open(&data)), 2);
@@ -101,7 +105,7 @@ fn what_cannot_be_applied_is_rejected_whole() {
     store.write(Time(1), &[put_one(0, "row", "1")]).unwrap();
     // A life that another object has: no such batch can ever be applied.
     let mut stolen = put_one(0, "row", "2");
-    if let abide_store::Write::Commit(commit) = &mut stolen {
+    if let Write::Commit(commit) = &mut stolen {
         commit.object = abide_core::object::ObjectKey::new("counter", "two").unwrap();
     }
     let error = store.write(Time(2), &[put_one(1, "row", "3"), stolen]).unwrap_err();
@@ -119,4 +123,33 @@ fn somebody_elses_writes_are_noticed() {
     let conn = rusqlite::Connection::open(dir.path().join("abide.db")).unwrap();
     conn.execute_batch("UPDATE meta SET clock_at = 9000").unwrap();
     assert_eq!(store.write(Time(2), &[put_one(1, "row", "2")]).unwrap().at, Time(9_000));
+}
+
+/// Syncs of a process that writes this many turns, one by one.
+fn syncs(turns: usize) -> Option<usize> {
+    let dir = scratch();
+    let data = dir.path().join("data");
+    let trace = dir.path().join("trace");
+    let part = command(Part::Obey, &data);
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-e", "trace=fsync,fdatasync", "-o"]).arg(&trace);
+    traced.arg(part.get_program()).args(part.get_args());
+    traced.envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut other = Other::spawn(&mut traced).ok()?;
+    other.hear()?;
+    for turn in 1..=turns {
+        other.tell(&turn.to_string());
+        assert_eq!(other.hear(), Some(format!("version {turn}")));
+    }
+    drop(other);
+    Some(std::fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("sync(")).count())
+}
+
+#[test]
+fn each_batch_syncs_once() {
+    let (Some(few), Some(many)) = (syncs(5), syncs(25)) else {
+        println!("skipped: there is no strace, or it may not look");
+        return;
+    };
+    assert_eq!(many - few, 20);
 }

@@ -6,6 +6,7 @@ mod counts;
 mod data_dir;
 mod faults;
 mod kill;
+mod leftovers;
 mod open;
 mod snapshot;
 mod suite;
