@@ -110,6 +110,7 @@ pub struct World {
     commits: Vec<Commit>,
     notices: Vec<Notice>,
     verbs: u64,
+    rows_read: u64,
 }
 
 impl Default for World {
@@ -143,6 +144,7 @@ impl World {
             commits: Vec::new(),
             notices: Vec::new(),
             verbs: 0,
+            rows_read: 0,
         }
     }
 
@@ -301,6 +303,12 @@ impl World {
         self.verbs
     }
 
+    /// Rows that the engine has loaded from the store.
+    #[must_use]
+    pub fn rows_read(&self) -> u64 {
+        self.rows_read
+    }
+
     /// What was reported.
     #[must_use]
     pub fn notices(&self) -> &[Notice] {
@@ -402,6 +410,7 @@ impl World {
                     Output::Read(token, read) => {
                         self.verbs += 1;
                         let answer = self.read(read);
+                        self.rows_read += rows_of(&answer);
                         self.machine().input(Input::Answered { token, result: Ok(answer) }, now);
                     }
                     Output::Reply(call, answer) => {
@@ -460,4 +469,14 @@ impl World {
         let now = self.now;
         self.machine().input(Input::Wrote { tokens, writes, result }, now);
     }
+}
+
+fn rows_of(answer: &Answer) -> u64 {
+    let Answer::Load(loaded) = answer else { return 0 };
+    let rows = loaded.got.iter().map(|got| match got {
+        Got::Row(row) => u64::from(row.is_some()),
+        Got::Scan { rows, .. } => rows.len() as u64,
+        Got::Alarm(_) => 0,
+    });
+    rows.sum()
 }

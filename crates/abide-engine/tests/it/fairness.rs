@@ -1,4 +1,4 @@
-//! A busy object does not hold up the others, and memory stays bounded.
+//! A busy object does not hold up the others, memory stays bounded, and a large object costs no more than a small one.
 
 use crate::objects::{Do, Puppet};
 use abide_engine::testing::{World, minute};
@@ -40,4 +40,26 @@ fn an_idle_engine_asks_the_store_for_nothing() {
     let before = world.store_verbs();
     world.pass(minute(60));
     assert_eq!(world.store_verbs(), before);
+}
+
+/// Verbs asked of the store, rows read and rows written by one turn on one row of a cold object with this many rows.
+fn cold_turn(rows: usize) -> (u64, u64, usize) {
+    let mut world = World::new();
+    world.object(Puppet);
+    for from in (0..rows).step_by(1_000) {
+        let puts = (from..rows.min(from + 1_000)).map(|n| Do::Put(format!("row/{n:06}"), Value::from(0)));
+        world.call::<Value>("puppet/a", &Do::Many(puts.collect())).unwrap();
+    }
+    world.crash();
+    let (verbs, read) = (world.store_verbs(), world.rows_read());
+    assert_eq!(world.call::<Value>("puppet/a", &Do::Add("row/000005".into(), 1)).unwrap(), Value::from(1));
+    let written = world.commits().last().unwrap().rows.len();
+    (world.store_verbs() - verbs, world.rows_read() - read, written)
+}
+
+#[test]
+fn a_turn_on_one_row_costs_the_same_in_an_object_of_100_000_rows_as_in_one_of_10() {
+    let small = cold_turn(10);
+    assert_eq!((small.1, small.2), (1, 1));
+    assert_eq!(cold_turn(100_000), small);
 }
