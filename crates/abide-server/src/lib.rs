@@ -4,7 +4,7 @@
 //! body, wait and page.
 //! What it knows: an [`Engine`](abide_engine::Engine) handle, the words of `abide-core` and the views of `abide-store`.
 //! What it does not know: which store stands behind the engine, configuration, signals.
-//! Where to enter: [`serve`] to run it, `router.rs` for the routes, [`ErrorCode`] for how a request can fail.
+//! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
 mod app;
 mod body;
@@ -16,11 +16,16 @@ mod page;
 mod params;
 mod path;
 mod poll;
+mod route;
 mod router;
 mod routes;
 mod sentence;
 mod serve;
+mod services;
 mod wait;
 
 pub use code::ErrorCode;
+pub use route::{Role, RouteInfo};
+pub use router::routes;
 pub use serve::{ServerOptions, serve};
+pub use services::{CoordinatorService, Services};

@@ -44,6 +44,15 @@ impl Named for ObjectKey {
     }
 }
 
+/// A name that whoever it is for checks.
+impl Named for String {
+    type Segments = String;
+
+    fn named(segment: String) -> Result<String, ApiError> {
+        Ok(segment)
+    }
+}
+
 impl Named for QueueName {
     type Segments = String;
 

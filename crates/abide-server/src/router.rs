@@ -4,44 +4,70 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
-use crate::routes::{attempts, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::route::{Role, RouteInfo, Routes};
+use crate::routes::{attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::services::Services;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, Uri};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
-use axum::routing::{get, post, put};
 use tokio::time::Instant;
 
-/// The routes around an engine.
+/// The routes of the engine.
+fn of_the_engine() -> Routes {
+    use Role::{Admin, Anyone, Operate, Read};
+    Routes::new()
+        .get("/health", Anyone, "whether the process is there", health::health)
+        .get("/ready", Anyone, "whether it can take work", health::ready)
+        .get("/v1/objects", Read, "objects by kind and name", objects::list)
+        .get("/v1/objects/{kind}/{name}", Read, "an object with its alarms", objects::show)
+        .post("/v1/objects/{kind}/{name}/call", Operate, "call an object", objects::call)
+        .get("/v1/objects/{kind}/{name}/rows", Read, "its rows", objects::rows)
+        .get("/v1/objects/{kind}/{name}/log", Read, "its log past a cursor", objects::log)
+        .get("/v1/tickets/{ticket}", Read, "what became of a call that is answered later", tickets::show)
+        .get("/v1/jobs", Read, "jobs, newest first", jobs::list)
+        .post("/v1/jobs", Operate, "enqueue one job or many", jobs::enqueue)
+        .get("/v1/jobs/{job}", Read, "a job with its attempts", jobs::show)
+        .get("/v1/jobs/{job}/why", Read, "why it is not running", jobs::why)
+        .post("/v1/jobs/{job}/cancel", Operate, "cancel it", jobs::cancel)
+        .post("/v1/jobs/{job}/retry", Operate, "give it fresh attempts", jobs::retry)
+        .post("/v1/jobs/{job}/heartbeat", Operate, "keep a lease", attempts::heartbeat)
+        .post("/v1/jobs/{job}/progress", Operate, "say how far it is", attempts::progress)
+        .post("/v1/jobs/{job}/finish", Operate, "end an attempt", attempts::finish)
+        .post("/v1/lease", Operate, "lease jobs, waiting for one if need be", lease::lease)
+        .get("/v1/queues", Read, "queues with their counts", queues::list)
+        .get("/v1/queues/{queue}", Read, "a queue", queues::show)
+        .put("/v1/queues/{queue}", Admin, "set its policy", queues::set)
+        .post("/v1/queues/{queue}/pause", Operate, "start none of its jobs", queues::pause)
+        .post("/v1/queues/{queue}/resume", Operate, "start them again", queues::resume)
+        .get("/v1/limits", Read, "limits with what is used of them", limits::list)
+        .put("/v1/limits/{key}", Admin, "set what a key or a class of keys allows", limits::set)
+        .delete("/v1/limits/{key}", Admin, "remove that", limits::remove)
+        .get("/v1/dead", Read, "dead letters", dead::list)
+        .delete("/v1/dead/{id}", Operate, "drop one for good", dead::drop_one)
+        .post("/v1/dead/{id}/replay", Operate, "try one again", dead::replay)
+}
+
+/// The routes of the engine and of the services that are there.
+fn all(services: &Services) -> Routes {
+    let mut routes = of_the_engine();
+    if services.coordinator.is_some() {
+        routes = routes.and(coordinator::routes());
+    }
+    routes
+}
+
+/// Every route that `services` make, as documents have it.
+#[must_use]
+pub fn routes(services: &Services) -> Vec<RouteInfo> {
+    all(services).table().to_vec()
+}
+
+/// What answers requests.
 pub(crate) fn router(app: App) -> Router {
-    Router::new()
-        .route("/health", get(health::health))
-        .route("/ready", get(health::ready))
-        .route("/v1/objects", get(objects::list))
-        .route("/v1/objects/{kind}/{name}", get(objects::show))
-        .route("/v1/objects/{kind}/{name}/call", post(objects::call))
-        .route("/v1/objects/{kind}/{name}/rows", get(objects::rows))
-        .route("/v1/objects/{kind}/{name}/log", get(objects::log))
-        .route("/v1/tickets/{ticket}", get(tickets::show))
-        .route("/v1/jobs", get(jobs::list).post(jobs::enqueue))
-        .route("/v1/jobs/{job}", get(jobs::show))
-        .route("/v1/jobs/{job}/why", get(jobs::why))
-        .route("/v1/jobs/{job}/cancel", post(jobs::cancel))
-        .route("/v1/jobs/{job}/retry", post(jobs::retry))
-        .route("/v1/jobs/{job}/heartbeat", post(attempts::heartbeat))
-        .route("/v1/jobs/{job}/progress", post(attempts::progress))
-        .route("/v1/jobs/{job}/finish", post(attempts::finish))
-        .route("/v1/lease", post(lease::lease))
-        .route("/v1/queues", get(queues::list))
-        .route("/v1/queues/{queue}", get(queues::show).put(queues::set))
-        .route("/v1/queues/{queue}/pause", post(queues::pause))
-        .route("/v1/queues/{queue}/resume", post(queues::resume))
-        .route("/v1/limits", get(limits::list))
-        .route("/v1/limits/{key}", put(limits::set).delete(limits::remove))
-        .route("/v1/dead", get(dead::list))
-        .route("/v1/dead/{id}", axum::routing::delete(dead::drop_one))
-        .route("/v1/dead/{id}/replay", post(dead::replay))
+    all(app.services())
+        .into_router()
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
         .layer(from_fn(guard))

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::drain::DrainSwitch;
 use crate::router::router;
+use crate::services::Services;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -31,6 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct ServerOptions {
     /// Largest request body that is accepted.
     pub max_body_bytes: usize,
+    /// The services whose routes it has beside the engine's.
+    pub services: Services,
 }
 
 /// Answers requests on `listener` until `shutdown` resolves; then takes no more, lets what is under way finish, stops

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use abide_engine::machine::MachineOptions;
-use abide_engine::{Engine, EngineOptions, Registry};
+use abide_engine::{Engine, EngineOptions};
 use abide_server::{ServerOptions, serve};
 use abide_sqlite::{DataDir, SqliteStore};
 use serde::Serialize;
@@ -19,6 +19,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
+use crate::services::Hosted;
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -30,10 +31,10 @@ struct Listening<'a> {
     data_dir: &'a Path,
 }
 
-/// Hosts what `registry` holds. `listen_flag` is the flag by which the address was chosen.
+/// Hosts objects, workers and services. `listen_flag` is the flag by which the address was chosen.
 pub(crate) fn run(
     config: &Config,
-    registry: Registry,
+    hosted: Hosted,
     listen_flag: &'static str,
     output: Output,
 ) -> Result<(), Failure> {
@@ -45,10 +46,12 @@ pub(crate) fn run(
     runtime.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
         let (listener, address) = bind(config.server.listen, listen_flag).await?;
-        let engine = Engine::start(Box::new(store), registry, engine_options(config, data_dir.path()))?;
+        let engine =
+            Engine::start(Box::new(store), hosted.registry, engine_options(config, data_dir.path()))?;
         data_dir.set_address(address.to_string())?;
         announce(address, data_dir.path(), output);
-        let options = ServerOptions { max_body_bytes: config.server.max_body_bytes };
+        let options =
+            ServerOptions { max_body_bytes: config.server.max_body_bytes, services: hosted.services };
         let stopped = Arc::new(AtomicBool::new(false));
         let (ended, asked) = (engine.clone(), Arc::clone(&stopped));
         let shutdown = async move {

@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod logging;
 mod output;
+mod services;
 
 use std::process::ExitCode;
 

@@ -18,7 +18,7 @@ enum Reach {
 }
 
 const SERVICES_MAY_USE: Reach =
-    Reach::These(&["abide-core", "abide-engine", "abide-blob", "abide-fetch", "abide-llm"]);
+    Reach::These(&["abide-core", "abide-engine", "abide-blob", "abide-media", "abide-fetch", "abide-llm"]);
 
 /// The memory store, on which a service is tested with scripted workers.
 const SERVICE_TESTS_MAY_USE: &[&str] = &["abide-store"];
@@ -32,12 +32,14 @@ const ROOMS: &[Room] = &[
     room("abide-engine", Reach::These(&["abide-core", "abide-store"]), &["abide-sqlite"]),
     room("abide-sim", Reach::These(&["abide-core", "abide-store", "abide-engine", "abide-sqlite"]), &[]),
     room("abide-blob", Reach::These(&["abide-core"]), &[]),
+    room("abide-media", Reach::These(&["abide-core"]), &[]),
     room("abide-fetch", Reach::These(&["abide-core"]), &[]),
     room("abide-llm", Reach::These(&["abide-core", "abide-fetch"]), &[]),
     room("abide-coordinator", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-preprocess", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-entities", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-organize", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
+    room("abide-pipeline", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-links", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-downloads", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room(
@@ -46,10 +48,12 @@ const ROOMS: &[Room] = &[
             "abide-core",
             "abide-store",
             "abide-engine",
+            "abide-blob",
             "abide-coordinator",
             "abide-preprocess",
             "abide-entities",
             "abide-organize",
+            "abide-pipeline",
             "abide-links",
             "abide-downloads",
         ]),
@@ -180,7 +184,7 @@ mod tests {
             "[dev-dependencies]\nabide-engine = {}\n",
             &["4: abide-sqlite may not use abide-engine (it may use: abide-core, abide-store)"],
         );
-        let services = "(it may use: abide-core, abide-engine, abide-blob, abide-fetch, abide-llm; \
+        let services = "(it may use: abide-core, abide-engine, abide-blob, abide-media, abide-fetch, abide-llm; \
                         its tests also: abide-store)";
         check_crate(
             "abide-links",

@@ -46,6 +46,7 @@ mod tests {
     use crate::drain::DrainSwitch;
     use crate::error::stopping;
     use crate::serve::ServerOptions;
+    use crate::services::Services;
     use abide_engine::{Engine, EngineOptions, Registry};
     use abide_store::memory::MemoryStore;
     use axum::extract::State;
@@ -55,13 +56,17 @@ mod tests {
         let store = Box::new(MemoryStore::new());
         let engine = Engine::start(store, Registry::new(), EngineOptions::default()).unwrap();
         let (switch, drain) = DrainSwitch::new();
-        let app = App::new(engine.clone(), ServerOptions { max_body_bytes: 1 }, drain);
+        let app = App::new(
+            engine.clone(),
+            ServerOptions { max_body_bytes: 1, services: Services::default() },
+            drain,
+        );
         assert!(ready(State(app.clone())).await.is_ok());
         switch.begin();
         assert_eq!(ready(State(app)).await.err(), Some(stopping()));
         engine.stop().await;
         let (_switch, drain) = DrainSwitch::new();
-        let app = App::new(engine, ServerOptions { max_body_bytes: 1 }, drain);
+        let app = App::new(engine, ServerOptions { max_body_bytes: 1, services: Services::default() }, drain);
         assert_eq!(ready(State(app)).await.err(), Some(stopping()));
     }
 }

@@ -1,6 +1,7 @@
 //! docs/http.md lists every route, and nothing else.
 
-use crate::server::Server;
+use crate::server::{Server, every_service};
+use abide_server::routes;
 use std::collections::BTreeSet;
 
 /// `(method, path)` of each row of the table.
@@ -26,14 +27,8 @@ fn every_documented_route_is_there() {
 
 #[test]
 fn every_route_is_documented() {
-    let router = include_str!("../../src/router.rs");
-    let methods = ["get(", "post(", "put(", "delete("];
-    let mut routes = BTreeSet::new();
-    for line in router.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")) {
-        let (path, handlers) = line.split_once('"').unwrap();
-        for method in methods.iter().filter(|method| handlers.contains(*method)) {
-            routes.insert((method.trim_end_matches('(').to_uppercase(), path.to_owned()));
-        }
-    }
+    let table = routes(&every_service());
+    let routes: BTreeSet<_> =
+        table.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
     assert_eq!(routes, documented());
 }

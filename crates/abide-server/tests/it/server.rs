@@ -4,7 +4,7 @@ use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
-use abide_server::{ServerOptions, serve};
+use abide_server::{CoordinatorService, ServerOptions, Services, serve};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -14,6 +14,11 @@ use tokio::task::JoinHandle;
 
 /// Bodies may be this large.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
+
+/// All of them.
+pub(crate) fn every_service() -> Services {
+    Services { coordinator: Some(CoordinatorService) }
+}
 
 /// A running server.
 pub(crate) struct Server {
@@ -33,12 +38,14 @@ impl Server {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
+            abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
+                .expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES };
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: every_service() };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, shutdown, served)
         });

@@ -13,6 +13,7 @@ use crate::counter::Counter;
 use crate::failure::Failure;
 use crate::host;
 use crate::output::Output;
+use crate::services::Hosted;
 
 /// Does what the flags say.
 pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result<(), Failure> {
@@ -44,5 +45,5 @@ fn serve(config: &Config, output: Output) -> Result<(), Failure> {
     let mut registry = Registry::new();
     registry.object(Counter)?;
     registry.worker("bench", "noop", config.jobs.workers, |_: JobContext| async { done(&()) })?;
-    host::run(config, registry, "--serve", output)
+    host::run(config, Hosted::only(registry), "--serve", output)
 }

@@ -137,7 +137,9 @@ impl Reader<'_> {
             Value::Path(path) => {
                 Value::Path(self.path.parent().map(|folder| folder.join(&path)).unwrap_or(path))
             }
-            Value::Integer(_) | Value::Address(_) | Value::Choice(_) => value,
+            Value::Integer(_) | Value::Address(_) | Value::Switch(_) | Value::Text(_) | Value::Choice(_) => {
+                value
+            }
         }
     }
 

@@ -20,6 +20,10 @@ pub(crate) enum Kind {
     Address,
     /// A path.
     Path,
+    /// `true` or `false`.
+    Switch,
+    /// Any text of one line; empty means not set.
+    Text,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -33,6 +37,8 @@ impl Kind {
             // A shell would have expanded the tilde; taken literally it makes a directory named "~".
             Self::Path if raw.is_empty() || raw == "~" || raw.starts_with("~/") => None,
             Self::Path => Some(Value::Path(PathBuf::from(raw))),
+            Self::Switch => raw.parse().ok().map(Value::Switch),
+            Self::Text => (!raw.contains(['\n', '\0'])).then(|| Value::Text(raw.to_owned())),
             Self::Choice(words) => words.iter().find(|word| **word == raw).map(|word| Value::Choice(word)),
         }
     }
@@ -43,7 +49,10 @@ impl Kind {
             (Self::Integer { .. }, DeValue::Integer(number)) => {
                 self.bounded(i64::from_str_radix(number.as_str(), number.radix()).ok()?)
             }
-            (Self::Address | Self::Path | Self::Choice(_), DeValue::String(text)) => self.parse(text),
+            (Self::Switch, DeValue::Boolean(on)) => Some(Value::Switch(*on)),
+            (Self::Address | Self::Path | Self::Text | Self::Choice(_), DeValue::String(text)) => {
+                self.parse(text)
+            }
             _ => None,
         }
     }
@@ -54,6 +63,8 @@ impl Kind {
             Self::Integer { min, max } => format!("a whole number from {min} to {max}"),
             Self::Address => "an address with a port such as 127.0.0.1:8787".to_owned(),
             Self::Path => "a path that is UTF-8, not empty and does not begin with ~".to_owned(),
+            Self::Switch => "true or false".to_owned(),
+            Self::Text => "text of one line".to_owned(),
             Self::Choice(words) => format!("one of {}", words.join(", ")),
         }
     }
@@ -62,7 +73,7 @@ impl Kind {
     pub(crate) fn clamp(&self, number: i64) -> i64 {
         match self {
             Self::Integer { min, max } => number.clamp(*min, *max),
-            Self::Address | Self::Path | Self::Choice(_) => number,
+            Self::Address | Self::Path | Self::Switch | Self::Text | Self::Choice(_) => number,
         }
     }
 

@@ -106,6 +106,6 @@ fn data_dir_without_file(
     let spec = table.iter().find(|spec| (spec.section, spec.key) == ("store", "data_dir"))?;
     match strongest(spec, layers, surroundings)?.value {
         Value::Path(path) => Some(path),
-        Value::Integer(_) | Value::Address(_) | Value::Choice(_) => None,
+        Value::Integer(_) | Value::Address(_) | Value::Switch(_) | Value::Text(_) | Value::Choice(_) => None,
     }
 }

@@ -126,6 +126,15 @@ options! {
         }
     }
 
+    /// How work items of coordinators are kept.
+    coordinator: Coordinator {
+        /// How long a finished item is kept when it is not among the newest 50.
+        retain_finished_for_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 31_536_000_000 },
+            default: DefaultValue::Integer(3_600_000),
+        }
+    }
+
     /// What is logged and how.
     log: Log {
         /// Least severe level that is logged.
@@ -181,6 +190,8 @@ mod tests {
             let values: Vec<Value> = match spec.kind {
                 Kind::Integer { min, max } => vec![Value::Integer(min), Value::Integer(max)],
                 Kind::Choice(words) => words.iter().map(|word| Value::Choice(word)).collect(),
+                Kind::Switch => vec![Value::Switch(true), Value::Switch(false)],
+                Kind::Text => vec![Value::Text("some".to_owned())],
                 Kind::Address | Kind::Path => Vec::new(),
             };
             for value in values {

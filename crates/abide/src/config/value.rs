@@ -20,6 +20,10 @@ pub(crate) enum Value {
     Address(SocketAddr),
     /// A path.
     Path(#[serde(serialize_with = "displayed")] PathBuf),
+    /// On or off.
+    Switch(bool),
+    /// Text; empty means not set.
+    Text(String),
     /// One of a fixed set of words.
     Choice(&'static str),
 }
@@ -30,6 +34,8 @@ impl fmt::Display for Value {
             Self::Integer(number) => number.fmt(f),
             Self::Address(address) => address.fmt(f),
             Self::Path(path) => path.display().fmt(f),
+            Self::Switch(on) => on.fmt(f),
+            Self::Text(text) => text.fmt(f),
             Self::Choice(word) => word.fmt(f),
         }
     }
@@ -68,6 +74,18 @@ impl FromValue for SocketAddr {
 impl FromValue for PathBuf {
     fn from_value(value: &Value) -> Option<Self> {
         if let Value::Path(path) = value { Some(path.clone()) } else { None }
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Switch(on) = value { Some(*on) } else { None }
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Text(text) = value { Some(text.clone()) } else { None }
     }
 }
 

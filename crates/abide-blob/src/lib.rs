@@ -1,0 +1,1 @@
+//! Where bytes live: buckets in a directory or on S3.

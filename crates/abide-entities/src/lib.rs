@@ -1,0 +1,1 @@
+//! Versioned manifests of blobs with true content ids.

@@ -1,0 +1,1 @@
+//! Event-log sync and the reactive link processor.

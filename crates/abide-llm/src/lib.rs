@@ -1,0 +1,1 @@
+//! Chat completions within a budget, and what needs no model.

@@ -1,0 +1,1 @@
+//! Scans, PDF pages and images: decoded within bounds, converted, scaled.

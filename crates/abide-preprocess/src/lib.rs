@@ -1,0 +1,1 @@
+//! Scans in, web images and page files out, on parallel workers.

@@ -1,0 +1,103 @@
+//! The table of routes: method, path, who may use it, what it does, and the handler, each said once.
+//!
+//! Authorization, `/openapi.json`, `docs/http.md` and `docs/security.md` all follow from this table.
+
+use crate::app::App;
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{MethodFilter, on};
+
+/// What a request must be allowed to do. Each allows what those before it allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Nothing: the route is for everybody, or proves by itself who may use it.
+    Anyone,
+    /// Look.
+    Read,
+    /// Bring work, do work, steer it.
+    Operate,
+    /// Change what is allowed and who may do what.
+    Admin,
+}
+
+/// One route as documents have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteInfo {
+    /// `GET`, `POST`, …
+    pub method: &'static str,
+    /// With its parameters in braces.
+    pub path: &'static str,
+    /// Who may use it.
+    pub role: Role,
+    /// What it does, in a sentence without its full stop.
+    pub does: &'static str,
+}
+
+/// Routes with their handlers.
+pub(crate) struct Routes {
+    table: Vec<RouteInfo>,
+    router: Router<App>,
+}
+
+impl Routes {
+    pub(crate) fn new() -> Routes {
+        Routes { table: Vec::new(), router: Router::new() }
+    }
+
+    pub(crate) fn get<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::GET, RouteInfo { method: "GET", path, role, does }, handler)
+    }
+
+    pub(crate) fn post<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::POST, RouteInfo { method: "POST", path, role, does }, handler)
+    }
+
+    pub(crate) fn put<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::PUT, RouteInfo { method: "PUT", path, role, does }, handler)
+    }
+
+    pub(crate) fn delete<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::DELETE, RouteInfo { method: "DELETE", path, role, does }, handler)
+    }
+
+    /// These and those.
+    pub(crate) fn and(mut self, other: Routes) -> Routes {
+        self.table.extend(other.table);
+        Routes { table: self.table, router: self.router.merge(other.router) }
+    }
+
+    /// What documents say about them.
+    pub(crate) fn table(&self) -> &[RouteInfo] {
+        &self.table
+    }
+
+    /// What answers them.
+    pub(crate) fn into_router(self) -> Router<App> {
+        self.router
+    }
+
+    fn on<H, T>(mut self, filter: MethodFilter, info: RouteInfo, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.table.push(info);
+        Routes { table: self.table, router: self.router.route(info.path, on(filter, handler)) }
+    }
+}

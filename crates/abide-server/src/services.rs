@@ -1,0 +1,15 @@
+//! What services bring to the server.
+//!
+//! A service has its routes in `routes/<service>.rs` and its field here: what those routes need beside the engine (keys,
+//! buckets, options). A service that is not there has no routes.
+
+/// The services of a server.
+#[derive(Debug, Clone, Default)]
+pub struct Services {
+    /// `/coordinator` and `/processor`.
+    pub coordinator: Option<CoordinatorService>,
+}
+
+/// The coordinator needs nothing but the engine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CoordinatorService;
