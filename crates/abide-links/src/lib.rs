@@ -1,1 +1,3 @@
 //! Event-log sync and the reactive link processor.
+
+pub mod event;
