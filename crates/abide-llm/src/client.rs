@@ -141,6 +141,8 @@ impl Client {
                 },
                 Err(Miss::Final(error)) => return Err(error),
                 Err(Miss::Again(error, wait_ms)) => {
+                    let wait_ms =
+                        if error.wait_ms().is_some() { wait_ms } else { wait_ms << failures.min(4) };
                     self.shared.limiter.rest(wait_ms.min(WAIT_MS));
                     if wait_ms > WAIT_MS {
                         return Err(error);

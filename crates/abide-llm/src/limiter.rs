@@ -11,8 +11,11 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Default)]
 pub struct Limiters {
     /// Looked up when a client is made, never across an `await`.
-    by_name: Arc<Mutex<BTreeMap<(String, String), Arc<Limiter>>>>,
+    by_name: Arc<Mutex<ByName>>,
 }
+
+/// Limiters by endpoint and model.
+type ByName = BTreeMap<(String, String), Arc<Limiter>>;
 
 impl Limiters {
     /// The limiter of `model` at `endpoint`; made with room for `concurrency` questions if there is none yet.
