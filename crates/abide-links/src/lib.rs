@@ -1,3 +1,11 @@
 //! Event-log sync and the reactive link processor.
+//!
+//! What it is for: `sync/{store_id}` keeps the log of events that clients of a store push and pull; who may do so is
+//! decided in [`auth`].
+//! What it knows: the engine's objects and logs, the wire format of sync clients, tokens and keys.
+//! What it does not know: HTTP, sockets, stores, other services.
+//! Where to enter: [`sync::SyncLog`] for the log, [`event`] for what is in it, [`auth::Authority`] for who may see it.
 
+pub mod auth;
 pub mod event;
+pub mod sync;
