@@ -92,6 +92,26 @@ impl Db<'_> {
         self.with(sql, |statement| every(statement, params, decode))
     }
 
+    /// Rows in order, up to the first that `decode` does not want.
+    pub(crate) fn until<T>(
+        &self,
+        sql: &'static str,
+        params: impl Params,
+        mut decode: impl FnMut(Columns<'_>) -> Outcome<Option<T>>,
+    ) -> Outcome<Vec<T>> {
+        self.with(sql, |statement| {
+            let mut found = Vec::new();
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                match decode(Columns(row))? {
+                    Some(wanted) => found.push(wanted),
+                    None => break,
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// Every row of a statement that was put together for the occasion.
     pub(crate) fn all_of<T>(
         &self,
