@@ -13,4 +13,7 @@ pub mod event;
 pub mod identity;
 pub mod limits;
 pub mod page;
+pub mod processor;
+mod stamp;
 pub mod sync;
+mod tag;
