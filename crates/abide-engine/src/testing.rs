@@ -340,7 +340,9 @@ impl World {
             let entries = page.map(|page| page.entries).unwrap_or_default();
             let Some(last) = entries.last() else { return found };
             after = last.seq;
-            found.extend(entries.iter().map(|entry| entry.value.decode::<V>().expect("an entry of that type")));
+            found.extend(
+                entries.iter().map(|entry| entry.value.decode::<V>().expect("an entry of that type")),
+            );
         }
     }
 

@@ -5,6 +5,7 @@ use crate::error::ApiError;
 use crate::poll::KnownWorkers;
 use crate::serve::ServerOptions;
 use crate::services::Services;
+use crate::sync::{Feeds, Sockets};
 use abide_core::commit::Reply;
 use abide_core::json::Json;
 use abide_core::object::ObjectKey;
@@ -22,11 +23,20 @@ struct Shared {
     options: ServerOptions,
     drain: Drain,
     workers: KnownWorkers,
+    feeds: Feeds,
+    sockets: Sockets,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
-        App(Arc::new(Shared { engine, options, drain, workers: KnownWorkers::default() }))
+        App(Arc::new(Shared {
+            engine,
+            options,
+            drain,
+            workers: KnownWorkers::default(),
+            feeds: Feeds::default(),
+            sockets: Sockets::new(),
+        }))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -47,6 +57,16 @@ impl App {
 
     pub(crate) fn workers(&self) -> &KnownWorkers {
         &self.0.workers
+    }
+
+    /// The logs that are read live.
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.0.feeds
+    }
+
+    /// The sockets there are.
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.0.sockets
     }
 
     /// Calls an object of a service, which answers now: the reply is the route's answer.

@@ -22,10 +22,11 @@ mod routes;
 mod sentence;
 mod serve;
 mod services;
+mod sync;
 mod wait;
 
 pub use code::ErrorCode;
 pub use route::{Role, RouteInfo};
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, Services};
+pub use services::{CoordinatorService, Services, SyncService};

@@ -5,7 +5,9 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::route::{Role, RouteInfo, Routes};
-use crate::routes::{attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::routes::{
+    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, sync, tickets,
+};
 use crate::services::Services;
 use axum::Router;
 use axum::extract::Request;
@@ -54,6 +56,9 @@ fn all(services: &Services) -> Routes {
     let mut routes = of_the_engine();
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
+    }
+    if services.sync.is_some() {
+        routes = routes.and(sync::routes());
     }
     routes
 }

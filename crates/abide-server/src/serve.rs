@@ -1,16 +1,16 @@
 //! Serving: connections in, requests answered, a graceful end.
 
 use crate::app::App;
-use crate::drain::DrainSwitch;
+use crate::drain::{Drain, DrainSwitch};
 use crate::router::router;
 use crate::services::Services;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -22,6 +22,8 @@ use tokio::task::JoinSet;
 const CONNECTIONS: usize = 768;
 /// How long the head of a request may take to arrive, and how long a connection may be idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(30);
+/// How long sockets may take to have their last push answered and to close.
+const SOCKETS_CLOSE: Duration = Duration::from_secs(3);
 /// Once the engine has stopped: how long connections may take to get their last answers out.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: no file is left for it, most likely.
@@ -45,39 +47,40 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (switch, drain) = DrainSwitch::new();
-    let router = router(App::new(engine.clone(), options, drain));
-    let graceful = GracefulShutdown::new();
+    let app = App::new(engine.clone(), options, drain.clone());
+    let router = router(app.clone());
     let mut connections = JoinSet::new();
     tokio::select! {
-        () = accept(&listener, &router, &graceful, &mut connections) => {}
+        () = accept(&listener, &router, &drain, &mut connections) => {}
         () = shutdown => {}
     }
     switch.begin();
     drop(listener);
+    app.sockets().closed(SOCKETS_CLOSE).await;
     let closing = async {
         engine.stop().await;
         tokio::time::sleep(LAST_ANSWERS).await;
     };
     tokio::select! {
-        () = graceful.shutdown() => engine.stop().await,
+        () = ended(&mut connections) => engine.stop().await,
         () = closing => tracing::info!(target: "http", "connections that did not end were cut off"),
     }
     connections.shutdown().await;
 }
 
+/// Resolves when no connection is left.
+async fn ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
+}
+
 /// Accepts connections for ever.
-async fn accept(
-    listener: &TcpListener,
-    router: &Router,
-    graceful: &GracefulShutdown,
-    connections: &mut JoinSet<()>,
-) {
+async fn accept(listener: &TcpListener, router: &Router, drain: &Drain, connections: &mut JoinSet<()>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, place, router.clone(), graceful));
+                connections.spawn(connection(stream, place, router.clone(), drain.clone()));
             }
             Err(error) => {
                 tracing::warn!(target: "http", %error, "a connection could not be accepted");
@@ -93,7 +96,7 @@ fn connection(
     stream: TcpStream,
     place: OwnedSemaphorePermit,
     router: Router,
-    graceful: &GracefulShutdown,
+    drain: Drain,
 ) -> impl Future<Output = ()> + Send + 'static {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
@@ -101,10 +104,18 @@ fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_ARRIVES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let connection = graceful.watch(connection);
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .with_upgrades();
     async move {
-        if let Err(error) = connection.await {
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = drain.begun() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(target: "http", %error, "a connection broke");
         }
         drop(place);

@@ -3,13 +3,25 @@
 //! A service has its routes in `routes/<service>.rs` and its field here: what those routes need beside the engine (keys,
 //! buckets, options). A service that is not there has no routes.
 
+use abide_links::auth::Authority;
+use std::sync::Arc;
+
 /// The services of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Services {
     /// `/coordinator` and `/processor`.
     pub coordinator: Option<CoordinatorService>,
+    /// `/sync`.
+    pub sync: Option<SyncService>,
 }
 
 /// The coordinator needs nothing but the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoordinatorService;
+
+/// The sync backend needs to know who may see which store.
+#[derive(Debug, Clone)]
+pub struct SyncService {
+    /// Decides.
+    pub authority: Arc<Authority>,
+}

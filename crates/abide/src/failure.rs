@@ -26,6 +26,23 @@ pub(crate) enum Failure {
         /// The address that was asked for.
         listen: SocketAddr,
     },
+    /// A key for tokens of sync clients cannot be used.
+    #[error("{option}: {reason}")]
+    SyncKey {
+        /// Which option.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Everybody could sync everything.
+    #[error(
+        "server.listen is {listen}, which other machines can reach, and sync.open lets everybody sync every store: set \
+         sync.open to false, or a key for tokens"
+    )]
+    OpenSync {
+        /// The address that was asked for.
+        listen: SocketAddr,
+    },
     /// The data directory cannot be used.
     #[error("the data directory cannot be used: {0}")]
     DataDir(#[from] OpenError),
@@ -76,7 +93,7 @@ impl Failure {
             | Self::Bench(_)
             | Self::System(_) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
-            Self::Config(_) | Self::ListenRefused { .. } => 2,
+            Self::Config(_) | Self::ListenRefused { .. } | Self::SyncKey { .. } | Self::OpenSync { .. } => 2,
             Self::DataDir(_) | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
         }
     }
@@ -86,6 +103,8 @@ impl Failure {
         match self {
             Self::Config(_) => "config_invalid",
             Self::ListenRefused { .. } => "listen_refused",
+            Self::SyncKey { .. } => "sync_key_unusable",
+            Self::OpenSync { .. } => "open_sync_refused",
             Self::DataDir(OpenError::Locked { .. }) => "data_dir_in_use",
             Self::DataDir(_) => "data_dir_unusable",
             Self::Start(_) => "start_failed",

@@ -7,7 +7,9 @@ pub enum Denied {
     #[error("Access denied: no token and no API key were given")]
     Missing,
     /// Tokens are not taken here.
-    #[error("Access denied: this server has no key to check tokens with (links.jwt_secret or links.jwt_public_key_file)")]
+    #[error(
+        "Access denied: this server has no key to check tokens with (sync.jwt_secret or sync.jwt_public_key_file)"
+    )]
     NoTokens,
     /// The token is not one of ours, or not any more.
     #[error("Access denied: {0}")]

@@ -64,7 +64,9 @@ pub enum JwtKeys {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
     /// A short secret is guessed.
-    #[error("a secret for HS256 has at least 32 bytes, and this has {0}: make one with `openssl rand -base64 48`")]
+    #[error(
+        "a secret for HS256 has at least 32 bytes, and this has {0}: make one with `openssl rand -base64 48`"
+    )]
     ShortSecret(usize),
     /// The PEM cannot be read.
     #[error("it is not an Ed25519 key in PEM: {0}")]

@@ -183,7 +183,9 @@ impl Object for ApiKeys {
                 turn.put(ROW, &Kept { digest, bound })?;
                 Reply::Made
             }
-            (Call::Check { digest }, Some(kept)) if is_same(&digest, &kept.digest) => Reply::Bound(kept.bound),
+            (Call::Check { digest }, Some(kept)) if is_same(&digest, &kept.digest) => {
+                Reply::Bound(kept.bound)
+            }
             (Call::Show, Some(kept)) => Reply::Bound(kept.bound),
             (Call::Revoke, Some(_)) => {
                 turn.delete_self();

@@ -111,9 +111,8 @@ fn member(store_id: &str, org_id: &str) -> Result<(), Denied> {
 async fn ask_key(engine: &Engine, key: &ApiKey) -> Result<Bound, Denied> {
     match engine.ask::<ApiKeys>(key.id(), &keys::Call::Check { digest: key.digest() }).await {
         Ok(Answer::Now(keys::Reply::Bound(bound))) => Ok(bound),
-        Ok(Answer::Now(keys::Reply::Made | keys::Reply::Revoked) | Answer::Later(_)) | Err(CallError::Refused(_)) => {
-            Err(Denied::UnknownKey)
-        }
+        Ok(Answer::Now(keys::Reply::Made | keys::Reply::Revoked) | Answer::Later(_))
+        | Err(CallError::Refused(_)) => Err(Denied::UnknownKey),
         Err(error) => Err(Denied::Unavailable(error.to_string())),
     }
 }

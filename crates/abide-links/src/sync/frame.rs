@@ -95,7 +95,9 @@ pub struct BadFrame(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRequest {
     /// Nobody answers to that tag.
-    #[error("there is no request {0:?}: SyncWsRpc.Pull and SyncWsRpc.Push over a socket, SyncHttpRpc.Ping, .Pull and .Push over HTTP")]
+    #[error(
+        "there is no request {0:?}: SyncWsRpc.Pull and SyncWsRpc.Push over a socket, SyncHttpRpc.Ping, .Pull and .Push over HTTP"
+    )]
     UnknownTag(String),
     /// Its payload has another shape.
     #[error("the payload of {tag} cannot be read: {reason}")]
@@ -268,7 +270,8 @@ mod tests {
             {"name":"n","args":null,"seqNum":3,"parentSeqNum":2,"clientId":"c","sessionId":"s"}],
             "backendId":{"_tag":"None"}}}"#;
         let Frame::Request { ask: Ok(Ask::Push { push, .. }), .. } = only(push) else { panic!("a push") };
-        let args: Vec<_> = push.batch.iter().map(|event| event.args.as_ref().map(|args| args.as_str())).collect();
+        let args: Vec<_> =
+            push.batch.iter().map(|event| event.args.as_ref().map(|args| args.as_str())).collect();
         assert_eq!(args, [Some(r#"{"b": 1.50,"a":null}"#), None, Some("null")]);
         assert_eq!(push.backend_id, None);
     }

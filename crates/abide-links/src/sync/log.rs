@@ -126,12 +126,7 @@ impl Object for SyncLog {
         Ok(reply.into())
     }
 
-    fn message(
-        &self,
-        turn: &mut Turn<'_>,
-        _from: Option<&Sender>,
-        message: ToSync,
-    ) -> Result<(), Halt<No>> {
+    fn message(&self, turn: &mut Turn<'_>, _from: Option<&Sender>, message: ToSync) -> Result<(), Halt<No>> {
         match message {
             ToSync::Append(append) => self.append(turn, &append).map(drop),
         }

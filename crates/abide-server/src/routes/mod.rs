@@ -9,4 +9,5 @@ pub(crate) mod lease;
 pub(crate) mod limits;
 pub(crate) mod objects;
 pub(crate) mod queues;
+pub(crate) mod sync;
 pub(crate) mod tickets;

@@ -1,6 +1,7 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
 mod coordinator;
+pub(crate) mod sync;
 
 use abide_engine::Registry;
 use abide_server::Services;
@@ -26,6 +27,7 @@ impl Hosted {
     pub(crate) fn every_service(config: &Config) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::only(Registry::new());
         coordinator::add(&config.coordinator, &mut hosted)?;
+        sync::add(config, &mut hosted)?;
         Ok(hosted)
     }
 }
