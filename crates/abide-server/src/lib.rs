@@ -29,4 +29,4 @@ pub use code::ErrorCode;
 pub use route::{Role, RouteInfo};
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, Services, SyncService};
+pub use services::{CoordinatorService, LinksService, Services, SyncService};

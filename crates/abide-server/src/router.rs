@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::guard::guard;
 use crate::route::{Role, RouteInfo, Routes};
 use crate::routes::{
-    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, sync, tickets,
+    attempts, coordinator, dead, health, jobs, lease, limits, links, objects, queues, sync, tickets,
 };
 use crate::services::Services;
 use axum::Router;
@@ -59,6 +59,9 @@ fn all(services: &Services) -> Routes {
     }
     if services.sync.is_some() {
         routes = routes.and(sync::routes());
+        if services.links.is_some() {
+            routes = routes.and(links::routes());
+        }
     }
     routes
 }

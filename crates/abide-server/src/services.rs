@@ -13,11 +13,17 @@ pub struct Services {
     pub coordinator: Option<CoordinatorService>,
     /// `/sync`.
     pub sync: Option<SyncService>,
+    /// `/links/api`.
+    pub links: Option<LinksService>,
 }
 
 /// The coordinator needs nothing but the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoordinatorService;
+
+/// The links need the log of their store, which is the sync backend's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LinksService;
 
 /// The sync backend needs to know who may see which store.
 #[derive(Debug, Clone)]

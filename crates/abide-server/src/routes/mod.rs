@@ -7,6 +7,7 @@ pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod lease;
 pub(crate) mod limits;
+pub(crate) mod links;
 pub(crate) mod objects;
 pub(crate) mod queues;
 pub(crate) mod sync;

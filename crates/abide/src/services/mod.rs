@@ -1,6 +1,7 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
 mod coordinator;
+mod links;
 pub(crate) mod sync;
 
 use abide_engine::Registry;
@@ -28,6 +29,7 @@ impl Hosted {
         let mut hosted = Hosted::only(Registry::new());
         coordinator::add(&config.coordinator, &mut hosted)?;
         sync::add(config, &mut hosted)?;
+        links::add(&mut hosted)?;
         Ok(hosted)
     }
 }

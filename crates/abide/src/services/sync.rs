@@ -12,7 +12,7 @@ use crate::config::{Config, Sync};
 use crate::failure::Failure;
 
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    hosted.registry.object(SyncLog::alone())?;
+    hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
     let authority = authority(&config.sync)?;
     let listen = config.server.listen;
