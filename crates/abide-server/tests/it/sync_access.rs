@@ -14,8 +14,12 @@ const NOT_A_MEMBER: &str = "Access denied: not a member of this organization";
 
 fn services() -> Services {
     let keys = JwtKeys::Secret(SECRET.to_owned());
-    let verifier = Verifier::new(&keys, Some("me".to_owned()), Some("me".to_owned())).unwrap();
-    Services { sync: Some(sync_service(Authority::Checked { tokens: Some(verifier) })), ..every_service() }
+    let verifier = Verifier::new(&keys, Some("me".to_owned()), Some("me".to_owned()))
+        .expect("a key that is long enough");
+    Services {
+        sync: Some(sync_service(Authority::Checked { tokens: Some(Box::new(verifier)) })),
+        ..every_service()
+    }
 }
 
 fn server() -> Server {
@@ -36,7 +40,7 @@ fn claims(org: &str) -> Claims {
 }
 
 fn token(claims: &Claims) -> String {
-    sign_with_secret(claims, SECRET).unwrap()
+    sign_with_secret(claims, SECRET).expect("claims that can be signed")
 }
 
 /// The payload as the published client sends it: encoded twice.

@@ -70,7 +70,7 @@ fn clients_converge_over_sockets() {
 #[test]
 fn clients_show_a_token_in_their_payload() {
     let verifier = Verifier::new(&JwtKeys::Secret(SECRET.to_owned()), None, None).unwrap();
-    let authority = Authority::Checked { tokens: Some(verifier) };
+    let authority = Authority::Checked { tokens: Some(Box::new(verifier)) };
     let services = Services { sync: Some(sync_service(authority)), ..every_service() };
     let server = Server::with(MemoryStore::new(), MachineOptions::default(), services);
     let claims = Claims {

@@ -1,0 +1,3 @@
+//! The log of a store, in virtual time.
+
+mod sync_log;
