@@ -5,7 +5,7 @@ use super::live::Live;
 use super::steady::Steady;
 use super::store_threads::{ReadJob, Readers, WriterJob, write_loop};
 use crate::call::{Call, CallError};
-use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness};
+use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness, WriteToken};
 use crate::registry::Registry;
 use crate::worker::JobContext;
 use abide_core::commit::Reply;
@@ -88,6 +88,12 @@ struct Doors {
 impl Doors {
     fn write(&mut self, job: WriterJob) {
         self.closed |= self.writer.send(job).is_err();
+    }
+
+    fn write_all(&mut self, now: Time, writes: Vec<(WriteToken, Write)>) {
+        if !writes.is_empty() {
+            self.write(WriterJob::Write { now, writes });
+        }
     }
 
     fn read(&mut self, job: ReadJob) {
@@ -272,33 +278,50 @@ impl Core {
         }
     }
 
+    /// Sends outputs where they go; writes first and together, so that the writer is at work while others are told.
     fn put_out(&mut self, doors: &mut Doors, now: Time) {
+        let (mut writes, mut others) = (Vec::new(), Vec::new());
         for output in self.machine.outputs() {
             match output {
-                Output::Write(token, write) => doors.write(WriterJob::Write { now, token, write }),
-                Output::Reopen => doors.write(WriterJob::Reopen),
-                Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
-                Output::Reply(id, answer) => {
-                    // Whoever called may have given up.
-                    if let Some(caller) = self.calls.remove(&id) {
-                        drop(caller.send(answer));
-                    }
+                Output::Write(token, write) => writes.push((token, write)),
+                Output::Reopen => {
+                    doors.write_all(now, std::mem::take(&mut writes));
+                    doors.write(WriterJob::Reopen);
                 }
-                Output::Told(id, answer) => {
-                    if let Some(asker) = self.asks.remove(&id) {
-                        drop(asker.send(answer));
-                    }
+                other => others.push(other),
+            }
+        }
+        doors.write_all(now, writes);
+        for output in others {
+            self.put_out_one(output, doors, now);
+        }
+    }
+
+    fn put_out_one(&mut self, output: Output, doors: &mut Doors, now: Time) {
+        match output {
+            Output::Write(token, write) => doors.write_all(now, vec![(token, write)]),
+            Output::Reopen => doors.write(WriterJob::Reopen),
+            Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
+            Output::Reply(id, answer) => {
+                // Whoever called may have given up.
+                if let Some(caller) = self.calls.remove(&id) {
+                    drop(caller.send(answer));
                 }
-                Output::Run { pool, lease } => self.run_job(pool, lease),
-                Output::Stop(job) => {
-                    if let Some(job) = self.jobs.get(&job) {
-                        job.stop.send_replace(true);
-                    }
+            }
+            Output::Told(id, answer) => {
+                if let Some(asker) = self.asks.remove(&id) {
+                    drop(asker.send(answer));
                 }
-                Output::Notice(notice) => {
-                    report(&notice);
-                    self.live.tell(notice);
+            }
+            Output::Run { pool, lease } => self.run_job(pool, lease),
+            Output::Stop(job) => {
+                if let Some(job) = self.jobs.get(&job) {
+                    job.stop.send_replace(true);
                 }
+            }
+            Output::Notice(notice) => {
+                report(&notice);
+                self.live.tell(notice);
             }
         }
     }
