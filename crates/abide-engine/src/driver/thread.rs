@@ -50,6 +50,7 @@ pub(super) struct Core {
     live: Arc<Live>,
     inbox: Sender<Message>,
     progress: tokio_mpsc::UnboundedSender<(Lease, Json)>,
+    answers: tokio_mpsc::UnboundedSender<Vec<Answer>>,
     calls: HashMap<CallId, oneshot::Sender<Result<Reply, CallError>>>,
     asks: HashMap<AskId, oneshot::Sender<Result<Written, StoreError>>>,
     jobs: HashMap<JobId, RunningJob>,
@@ -74,6 +75,31 @@ struct Stopping {
     asked: bool,
     taken: bool,
     waiters: Vec<oneshot::Sender<()>>,
+}
+
+/// An answer with whoever waits for it. They may have given up.
+enum Answer {
+    ToCaller(oneshot::Sender<Result<Reply, CallError>>, Result<Reply, CallError>),
+    ToAsker(oneshot::Sender<Result<Written, StoreError>>, Result<Written, StoreError>),
+}
+
+impl Answer {
+    fn give(self) {
+        match self {
+            Answer::ToCaller(caller, answer) => drop(caller.send(answer)),
+            Answer::ToAsker(asker, answer) => drop(asker.send(answer)),
+        }
+    }
+}
+
+/// Gives answers, on the runtime: waking a task from outside costs a lock and often a system call, so that is done once for
+/// all answers of a batch.
+async fn give_answers(mut batches: tokio_mpsc::UnboundedReceiver<Vec<Answer>>) {
+    while let Some(answers) = batches.recv().await {
+        for answer in answers {
+            answer.give();
+        }
+    }
 }
 
 /// Where outputs go.
@@ -125,6 +151,8 @@ impl Core {
                 }
             }
         });
+        let (answers, batches) = tokio_mpsc::unbounded_channel();
+        runtime.spawn(give_answers(batches));
         Core {
             machine: Machine::new(machine, registry.clone(), witness, secret),
             pools: registry,
@@ -133,6 +161,7 @@ impl Core {
             live,
             inbox,
             progress,
+            answers,
             calls: HashMap::new(),
             asks: HashMap::new(),
             jobs: HashMap::new(),
@@ -278,9 +307,9 @@ impl Core {
         }
     }
 
-    /// Sends outputs where they go; writes first and together, so that the writer is at work while others are told.
+    /// Sends outputs where they go; writes together, and answers after them, so that the writer is at work meanwhile.
     fn put_out(&mut self, doors: &mut Doors, now: Time) {
-        let (mut writes, mut others) = (Vec::new(), Vec::new());
+        let (mut writes, mut answers) = (Vec::new(), Vec::new());
         for output in self.machine.outputs() {
             match output {
                 Output::Write(token, write) => writes.push((token, write)),
@@ -288,41 +317,29 @@ impl Core {
                     doors.write_all(now, std::mem::take(&mut writes));
                     doors.write(WriterJob::Reopen);
                 }
-                other => others.push(other),
+                Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
+                Output::Reply(id, answer) => {
+                    answers.extend(self.calls.remove(&id).map(|caller| Answer::ToCaller(caller, answer)));
+                }
+                Output::Told(id, answer) => {
+                    answers.extend(self.asks.remove(&id).map(|asker| Answer::ToAsker(asker, answer)));
+                }
+                Output::Run { pool, lease } => self.run_job(pool, lease),
+                Output::Stop(job) => {
+                    if let Some(job) = self.jobs.get(&job) {
+                        job.stop.send_replace(true);
+                    }
+                }
+                Output::Notice(notice) => {
+                    report(&notice);
+                    self.live.tell(notice);
+                }
             }
         }
         doors.write_all(now, writes);
-        for output in others {
-            self.put_out_one(output, doors, now);
-        }
-    }
-
-    fn put_out_one(&mut self, output: Output, doors: &mut Doors, now: Time) {
-        match output {
-            Output::Write(token, write) => doors.write_all(now, vec![(token, write)]),
-            Output::Reopen => doors.write(WriterJob::Reopen),
-            Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
-            Output::Reply(id, answer) => {
-                // Whoever called may have given up.
-                if let Some(caller) = self.calls.remove(&id) {
-                    drop(caller.send(answer));
-                }
-            }
-            Output::Told(id, answer) => {
-                if let Some(asker) = self.asks.remove(&id) {
-                    drop(asker.send(answer));
-                }
-            }
-            Output::Run { pool, lease } => self.run_job(pool, lease),
-            Output::Stop(job) => {
-                if let Some(job) = self.jobs.get(&job) {
-                    job.stop.send_replace(true);
-                }
-            }
-            Output::Notice(notice) => {
-                report(&notice);
-                self.live.tell(notice);
-            }
+        if !answers.is_empty() {
+            // A runtime that is gone has nobody who waits.
+            drop(self.answers.send(answers));
         }
     }
 
