@@ -8,6 +8,7 @@ use abide_engine::registry::RegisterError;
 use abide_sqlite::OpenError;
 
 use crate::bench::BenchError;
+use crate::commands::links::LinksError;
 use crate::config::Problems;
 
 /// Why a command did not do what was asked.
@@ -70,6 +71,9 @@ pub(crate) enum Failure {
     /// The bench could not go on, or what it found does not add up.
     #[error("the bench failed: {0}")]
     Bench(#[from] BenchError),
+    /// A command about links did not do what was asked.
+    #[error(transparent)]
+    Links(#[from] LinksError),
     /// The system refused threads or signals.
     #[error("the system does not let the server run: {0}")]
     System(#[source] io::Error),
@@ -91,6 +95,7 @@ impl Failure {
             | Self::Listen { .. }
             | Self::EngineDied
             | Self::Bench(_)
+            | Self::Links(_)
             | Self::System(_) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
             Self::Config(_) | Self::ListenRefused { .. } | Self::SyncKey { .. } | Self::OpenSync { .. } => 2,
@@ -112,6 +117,7 @@ impl Failure {
             Self::Listen { .. } => "listen_failed",
             Self::EngineDied => "engine_died",
             Self::Bench(_) => "bench_failed",
+            Self::Links(_) => "links_failed",
             Self::System(_) => "system_refused",
             Self::Output(_) => "output_failed",
             Self::Logging(_) => "logging_failed",

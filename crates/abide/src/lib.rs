@@ -64,6 +64,11 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
             logging::start(&config.log)?;
             commands::bench::run(&config, flags, output)
         }
+        Command::Links { command } => {
+            let config = Config::from_resolved(&resolved);
+            logging::start(&config.log)?;
+            commands::links::run(&config, command, output)
+        }
         Command::Config { command: ConfigCommand::Show(_) } => commands::config_show::run(&resolved, output),
         Command::Config { command: ConfigCommand::Check(_) } => {
             commands::config_check::run(&resolved, output)

@@ -25,7 +25,7 @@ pub enum Authority {
     /// A token, if there is a key to check it with, or an API key.
     Checked {
         /// Checks tokens.
-        tokens: Option<Verifier>,
+        tokens: Option<Box<Verifier>>,
     },
 }
 

@@ -192,10 +192,10 @@ async fn request(State(app): State<App>, uri: Uri, headers: HeaderMap, body: Any
 
 /// `OPTIONS /sync`: pages of other sites may ask, if tokens are asked for; otherwise any page could read any store.
 async fn preflight(State(app): State<App>, headers: HeaderMap) -> Response {
-    if service(&app).authority.is_open() {
-        if let Err(error) = guard::check(&headers) {
-            return error.into_response();
-        }
+    if service(&app).authority.is_open()
+        && let Err(error) = guard::check(&headers)
+    {
+        return error.into_response();
     }
     let mut response = with_cors(StatusCode::NO_CONTENT.into_response());
     let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();

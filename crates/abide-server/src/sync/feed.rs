@@ -126,6 +126,12 @@ impl Feed {
         self.tail.subscribe()
     }
 
+    /// Resolves when the feed has `head`, which is in the store, or is over.
+    pub(crate) async fn reached(&self, head: i64) {
+        // The sender lives as long as this feed.
+        drop(self.tail.subscribe().wait_for(|tail| tail.head >= head || tail.is_over).await);
+    }
+
     /// A place where a live reader notes how far it is.
     pub(crate) fn reader(&self, at: i64) -> Arc<AtomicI64> {
         let place = Arc::new(AtomicI64::new(at));

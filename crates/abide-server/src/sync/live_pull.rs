@@ -20,28 +20,24 @@ pub(super) struct LivePull {
     is_answered: bool,
 }
 
-/// Where a pull begins: after its cursor, if it is one of this log.
+/// Where a pull begins: after its cursor, if it is one of this log. From then on the feed has every event that was
+/// acknowledged before the pull.
 pub(super) async fn begins_after(app: &App, feed: &Feed, cursor: Option<&Cursor>) -> Result<i64, Failure> {
-    let Some(Cursor { backend_id, event_sequence_number }) = cursor else { return Ok(0) };
-    if backend_id != feed.backend_id() {
+    if let Some(Cursor { backend_id, .. }) = cursor.filter(|cursor| cursor.backend_id != feed.backend_id()) {
         let (expected, received) = (feed.backend_id().to_owned(), backend_id.clone());
         return Err(Failure::BackendIdMismatch(OtherBackend { expected, received }));
     }
-    let head = feed.tail().borrow().head;
-    // A page of the store may have been ahead of the feed, so the store has the last word.
-    let is_known = (0..=head).contains(event_sequence_number)
-        || match app.engine().log_head(feed.object().clone()).await {
-            Ok(head) => (0..=head.0).contains(event_sequence_number),
-            Err(error) => return Err(Failure::Unknown(error.to_string())),
-        };
-    if is_known {
-        Ok(*event_sequence_number)
-    } else {
-        Err(Failure::Unknown(format!(
-            "the cursor {event_sequence_number} is not in the log, which ends at {head}: the client has events that the \
-             server lost or never had"
-        )))
+    let head = app.engine().log_head(feed.object().clone()).await;
+    let head = head.map_err(|error| Failure::Unknown(error.to_string()))?.0;
+    let after = cursor.map_or(0, |cursor| cursor.event_sequence_number);
+    if !(0..=head).contains(&after) {
+        return Err(Failure::Unknown(format!(
+            "the cursor {after} is not in the log, which ends at {head}: the client has events that the server lost or \
+             never had"
+        )));
     }
+    feed.reached(head).await;
+    Ok(after)
 }
 
 impl LivePull {

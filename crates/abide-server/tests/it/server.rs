@@ -4,10 +4,14 @@ use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
-use abide_server::{CoordinatorService, ServerOptions, Services, serve};
+use abide_links::auth::Authority;
+use abide_links::auth::keys::ApiKeys;
+use abide_links::sync::SyncLog;
+use abide_server::{CoordinatorService, LinksService, ServerOptions, Services, SyncService, serve};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -17,7 +21,15 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// All of them.
 pub(crate) fn every_service() -> Services {
-    Services { coordinator: Some(CoordinatorService) }
+    Services {
+        coordinator: Some(CoordinatorService),
+        sync: Some(sync_service(Authority::Open)),
+        links: Some(LinksService),
+    }
+}
+
+pub(crate) fn sync_service(authority: Authority) -> SyncService {
+    SyncService { authority: Arc::new(authority) }
 }
 
 /// A running server.
@@ -33,6 +45,10 @@ impl Server {
     }
 
     pub(crate) fn on(store: MemoryStore, machine: MachineOptions) -> Server {
+        Server::with(store, machine, every_service())
+    }
+
+    pub(crate) fn with(store: MemoryStore, machine: MachineOptions, services: Services) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
         let (address, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
@@ -40,12 +56,14 @@ impl Server {
             registry.object(Secret).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
+            registry.object(SyncLog::alone()).expect("as the test made it");
+            registry.object(ApiKeys).expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: every_service() };
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, shutdown, served)
         });

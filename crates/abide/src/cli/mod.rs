@@ -1,5 +1,9 @@
 //! The command line: commands, flags and their help.
 
+mod links;
+
+pub(crate) use links::{KeyCommand, LinksCommand, TokenFlags};
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -53,6 +57,12 @@ pub(crate) enum Command {
     /// Measure this machine, or serve a durable counter for load from outside.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
+    /// Say who may sync a store's log.
+    Links {
+        /// What to do.
+        #[command(subcommand)]
+        command: LinksCommand,
+    },
     /// Show or check the configuration.
     #[command(
         after_help = "Options come from defaults, then abide.toml, then the environment (ABIDE_SECTION_KEY), \
@@ -116,6 +126,7 @@ impl Cli {
                 server.listen.clone()
             }
             Command::Bench(bench) => bench.serve.map(|listen| listen.to_string()),
+            Command::Links { .. } => None,
         };
         [("--data-dir", self.data_dir.clone()), ("--listen", listen)]
             .into_iter()

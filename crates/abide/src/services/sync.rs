@@ -31,7 +31,7 @@ fn authority(config: &Sync) -> Result<Authority, Failure> {
     let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let verifier = Verifier::new(&keys, set(&config.jwt_issuer), set(&config.jwt_audience))
         .map_err(|error| Failure::SyncKey { option, reason: error.to_string() })?;
-    Ok(Authority::Checked { tokens: Some(verifier) })
+    Ok(Authority::Checked { tokens: Some(Box::new(verifier)) })
 }
 
 fn jwt_keys(config: &Sync) -> Result<Option<(&'static str, JwtKeys)>, Failure> {
