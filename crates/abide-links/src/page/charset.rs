@@ -11,7 +11,7 @@ const DECLARED_WITHIN: usize = 4_096;
 pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     let encoding = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
-        .or_else(|| content_type.and_then(|text| label_in(text)))
+        .or_else(|| content_type.and_then(label_in))
         .or_else(|| declared(bytes))
         .unwrap_or_else(|| looks_like(bytes));
     encoding.decode(bytes).0.into_owned()

@@ -64,14 +64,13 @@ fn base(document: &Document, url: &Url) -> Url {
 }
 
 fn meta(document: &Document, name: &str) -> Option<String> {
-    let found = document.select("meta[content]").iter().find_map(|meta| {
+    document.select("meta[content]").iter().find_map(|meta| {
         let is_it = ["property", "name", "itemprop"].iter().any(|attribute| {
             meta.attr(attribute).is_some_and(|value| value.trim().eq_ignore_ascii_case(name))
         });
         let content = meta.attr("content").filter(|content| is_it && !content.trim().is_empty())?;
         Some(content.to_string())
-    });
-    found
+    })
 }
 
 fn first_text(document: &Document, selector: &str) -> Option<String> {

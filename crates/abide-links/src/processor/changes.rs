@@ -128,10 +128,10 @@ fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
     for Wanted { id, same } in wanted {
         let mut link = get(turn, id)?;
         let created = same.is_some() && link.is_some();
-        if let (None, Some(same)) = (&link, same) {
-            if let Some(winner) = turn.get::<String>(&format!("same/{same}"))? {
-                link = get(turn, &winner)?;
-            }
+        if let (None, Some(same)) = (&link, same)
+            && let Some(winner) = turn.get::<String>(&format!("same/{same}"))?
+        {
+            link = get(turn, &winner)?;
         }
         if let Some(link) = link {
             added.push(Added { created, link: view(turn, &link)? });

@@ -82,7 +82,7 @@ fn generic() -> Vec<Shape> {
         shape("nested divs", 12, 6, |t| {
             format!("<div><div>{MENU}</div><div><div class='inner'><div>{}</div></div></div></div>", ps(t))
         }),
-        shape("nothing around", 13, 5, |t| ps(t)),
+        shape("nothing around", 13, 5, ps),
         shape("long page", 14, 30, |t| {
             format!("<div class='menu'>{MENU}</div><div class='post'>{}</div>{FOOT}", ps(t))
         }),

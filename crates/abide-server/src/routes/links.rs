@@ -139,7 +139,8 @@ async fn ask(app: &App, headers: &HeaderMap, call: &Call) -> Result<Reply, ApiEr
         CallReply::Now(reply) => reply,
         CallReply::Later(ticket) => match app.engine().ticket(&ticket, WAIT).await? {
             Some(TicketView::Resolved(Resolution::Reply(reply))) => reply,
-            Some(TicketView::Resolved(Resolution::Refused { .. } | Resolution::Gone) | TicketView::Open) | None => {
+            Some(TicketView::Resolved(Resolution::Refused { .. } | Resolution::Gone) | TicketView::Open)
+            | None => {
                 let message = "it is saved and not in the log yet: read it again in a moment";
                 return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
             }
@@ -155,7 +156,11 @@ async fn store(app: &App, headers: &HeaderMap) -> Result<ObjectKey, ApiError> {
     let bearer = text(header::AUTHORIZATION.as_str()).and_then(|text| text.strip_prefix("Bearer "));
     let credential = bearer.map_or(Credential::None, |text| Credential::of_bearer(text.trim()));
     let service = app.services().sync.as_ref().expect("links are there only with their log");
-    service.authority.admit(app.engine(), store.as_str(), &credential).await.map_err(|error| denied(&error))?;
+    service
+        .authority
+        .admit(app.engine(), store.as_str(), &credential)
+        .await
+        .map_err(|error| denied(&error))?;
     Ok(event::links(store.as_str())?)
 }
 
