@@ -8,6 +8,7 @@ use abide_links::sync::SyncLog;
 use abide_server::SyncService;
 
 use super::Hosted;
+use crate::commands::listen;
 use crate::config::{Config, Sync};
 use crate::failure::Failure;
 
@@ -15,9 +16,10 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
     let authority = authority(&config.sync)?;
-    let listen = config.server.listen;
-    if authority.is_open() && !listen.ip().to_canonical().is_loopback() {
-        return Err(Failure::OpenSync { listen });
+    let address = config.server.listen;
+    if authority.is_open() && !address.ip().to_canonical().is_loopback() {
+        listen::check(address)?;
+        return Err(Failure::OpenSync { listen: address });
     }
     hosted.services.sync = Some(SyncService { authority: Arc::new(authority) });
     Ok(())

@@ -26,18 +26,25 @@ fn busy_place() -> Place {
 fn every_option_is_shown_with_its_value_and_source() {
     insta::assert_snapshot!(busy_place().run("config show --listen 127.0.0.1:3"), @"
     exit 0
-    OPTION                 VALUE        FROM
-    server.listen          127.0.0.1:3  flag --listen
-    server.drain_ms        2000         env ABIDE_SERVER_DRAIN_MS
-    server.max_body_bytes  4194304      default
-    store.data_dir         data         abide.toml:6
-    engine.cache_mib       64           default
-    engine.readers         2            default
-    engine.inbox_calls     1000         default
-    jobs.workers           4            env ABIDE_JOBS_WORKERS
-    jobs.lease_ms          5000         default
-    log.level              debug        env ABIDE_LOG
-    log.format             auto         default
+    OPTION                              VALUE        FROM
+    server.listen                       127.0.0.1:3  flag --listen
+    server.drain_ms                     2000         env ABIDE_SERVER_DRAIN_MS
+    server.max_body_bytes               4194304      default
+    store.data_dir                      data         abide.toml:6
+    engine.cache_mib                    64           default
+    engine.readers                      2            default
+    engine.inbox_calls                  1000         default
+    jobs.workers                        4            env ABIDE_JOBS_WORKERS
+    jobs.lease_ms                       5000         default
+    coordinator.retain_finished_for_ms  3600000      default
+    sync.open                           true         default
+    sync.jwt_secret                     (not set)    default
+    sync.jwt_public_key_file                         default
+    sync.jwt_private_key_file                        default
+    sync.jwt_issuer                                  default
+    sync.jwt_audience                                default
+    log.level                           debug        env ABIDE_LOG
+    log.format                          auto         default
     ");
 }
 
@@ -142,6 +149,76 @@ fn json_says_the_same() {
           "env": "ABIDE_JOBS_LEASE_MS",
           "secret": false,
           "doc": "How long a job stays with a worker that stopped its heartbeat."
+        },
+        {
+          "option": "coordinator.retain_finished_for_ms",
+          "value": 3600000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_COORDINATOR_RETAIN_FINISHED_FOR_MS",
+          "secret": false,
+          "doc": "How long a finished item is kept when it is not among the newest 50."
+        },
+        {
+          "option": "sync.open",
+          "value": true,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_OPEN",
+          "secret": false,
+          "doc": "Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only."
+        },
+        {
+          "option": "sync.jwt_secret",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_SECRET",
+          "secret": true,
+          "doc": "Shared secret of tokens that are signed with HS256, at least 32 bytes."
+        },
+        {
+          "option": "sync.jwt_public_key_file",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_PUBLIC_KEY_FILE",
+          "secret": false,
+          "doc": "File with the public key, in PEM, of tokens that are signed with EdDSA."
+        },
+        {
+          "option": "sync.jwt_private_key_file",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_PRIVATE_KEY_FILE",
+          "secret": false,
+          "doc": "File with the private key, in PEM, by which `abide links token` signs; the server does not read it."
+        },
+        {
+          "option": "sync.jwt_issuer",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_ISSUER",
+          "secret": false,
+          "doc": "Issuer that tokens must name; any if empty."
+        },
+        {
+          "option": "sync.jwt_audience",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_AUDIENCE",
+          "secret": false,
+          "doc": "Audience that tokens must name; any if empty."
         },
         {
           "option": "log.level",

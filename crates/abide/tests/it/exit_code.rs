@@ -20,6 +20,7 @@ fn version_and_help_are_data() {
     Commands:
       serve   Run the server until it is told to stop
       bench   Measure this machine, or serve a durable counter for load from outside
+      links   Say who may sync a store's log
       config  Show or check the configuration
       help    Print this message or the help of the given subcommand(s)
 
