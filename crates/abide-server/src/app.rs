@@ -1,5 +1,6 @@
 //! What every route sees.
 
+use crate::access::Access;
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::poll::KnownWorkers;
@@ -21,12 +22,14 @@ struct Shared {
     engine: Engine,
     options: ServerOptions,
     drain: Drain,
+    access: Access,
     workers: KnownWorkers,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
-        App(Arc::new(Shared { engine, options, drain, workers: KnownWorkers::default() }))
+        let access = Access::new(&options.admission);
+        App(Arc::new(Shared { engine, options, drain, access, workers: KnownWorkers::default() }))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -43,6 +46,10 @@ impl App {
 
     pub(crate) fn drain(&self) -> &Drain {
         &self.0.drain
+    }
+
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
     }
 
     pub(crate) fn workers(&self) -> &KnownWorkers {

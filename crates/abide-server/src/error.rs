@@ -1,6 +1,7 @@
 //! A failed request as the client sees it: `{"error":{"code","message",…}}`.
 
 use crate::code::ErrorCode;
+use crate::tokens::TokenError;
 use abide_core::limits::OverBound;
 use abide_core::name::BadName;
 use abide_engine::driver::EngineError;
@@ -82,7 +83,19 @@ impl IntoResponse for ApiError {
             let seconds = ms.max(0).saturating_add(999) / 1_000;
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.code == ErrorCode::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
+    }
+}
+
+impl From<TokenError> for ApiError {
+    fn from(error: TokenError) -> ApiError {
+        match error {
+            TokenError::Call(error) => error.into(),
+            TokenError::Randomness(_) => ApiError::new(ErrorCode::StoreUnavailable, error.to_string()),
+        }
     }
 }
 

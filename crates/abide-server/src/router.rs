@@ -4,13 +4,16 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
-use crate::route::{Role, RouteInfo, Routes};
-use crate::routes::{attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::role::Role;
+use crate::route::{RouteInfo, Routes};
+use crate::routes::{
+    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets, tokens,
+};
 use crate::services::Services;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, Uri};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use tokio::time::Instant;
 
@@ -47,6 +50,9 @@ fn of_the_engine() -> Routes {
         .get("/v1/dead", Read, "dead letters", dead::list)
         .delete("/v1/dead/{id}", Operate, "drop one for good", dead::drop_one)
         .post("/v1/dead/{id}/replay", Operate, "try one again", dead::replay)
+        .get("/v1/tokens", Admin, "tokens without their secrets", tokens::list)
+        .post("/v1/tokens", Admin, "make a token, shown once", tokens::create)
+        .delete("/v1/tokens/{id}", Admin, "make a token void", tokens::revoke)
 }
 
 /// The routes of the engine and of the services that are there.
@@ -70,7 +76,7 @@ pub(crate) fn router(app: App) -> Router {
         .into_router()
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
-        .layer(from_fn(guard))
+        .layer(from_fn_with_state(app.clone(), guard))
         .layer(from_fn(note))
         .with_state(app)
 }

@@ -1,5 +1,6 @@
 //! Serving: connections in, requests answered, a graceful end.
 
+use crate::access::Admission;
 use crate::app::App;
 use crate::drain::DrainSwitch;
 use crate::router::router;
@@ -34,6 +35,8 @@ pub struct ServerOptions {
     pub max_body_bytes: usize,
     /// The services whose routes it has beside the engine's.
     pub services: Services,
+    /// Whom it lets in.
+    pub admission: Admission,
 }
 
 /// Answers requests on `listener` until `shutdown` resolves; then takes no more, lets what is under way finish, stops

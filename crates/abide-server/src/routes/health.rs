@@ -42,6 +42,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiErr
 #[cfg(test)]
 mod tests {
     use super::ready;
+    use crate::access::Admission;
     use crate::app::App;
     use crate::drain::DrainSwitch;
     use crate::error::stopping;
@@ -51,22 +52,23 @@ mod tests {
     use abide_store::memory::MemoryStore;
     use axum::extract::State;
 
+    fn options() -> ServerOptions {
+        let (services, admission) = (Services::default(), Admission::default());
+        ServerOptions { max_body_bytes: 1, services, admission }
+    }
+
     #[tokio::test]
     async fn a_server_that_drains_or_lost_its_engine_is_not_ready() {
         let store = Box::new(MemoryStore::new());
         let engine = Engine::start(store, Registry::new(), EngineOptions::default()).unwrap();
         let (switch, drain) = DrainSwitch::new();
-        let app = App::new(
-            engine.clone(),
-            ServerOptions { max_body_bytes: 1, services: Services::default() },
-            drain,
-        );
+        let app = App::new(engine.clone(), options(), drain);
         assert!(ready(State(app.clone())).await.is_ok());
         switch.begin();
         assert_eq!(ready(State(app)).await.err(), Some(stopping()));
         engine.stop().await;
         let (_switch, drain) = DrainSwitch::new();
-        let app = App::new(engine, ServerOptions { max_body_bytes: 1, services: Services::default() }, drain);
+        let app = App::new(engine, options(), drain);
         assert_eq!(ready(State(app)).await.err(), Some(stopping()));
     }
 }

@@ -1,9 +1,11 @@
 //! `/v1/jobs`: enqueue, look, ask why, cancel, retry.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::{AnyBody, decode};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::hidden::shown;
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -167,6 +169,7 @@ pub(crate) struct ListParams {
 /// Jobs, newest first.
 pub(crate) async fn list(
     State(app): State<App>,
+    caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<JobPage>, ApiError> {
     let owner: Option<ObjectKey> = params.owner.map(|owner| owner.parse()).transpose()?;
@@ -181,13 +184,22 @@ pub(crate) async fn list(
     let Answer::Jobs(page) = app.read(Read::Jobs(filter)).await? else {
         unreachable!("the store answers about jobs in kind")
     };
-    Ok(Json(page))
+    let jobs = page.jobs.into_iter().map(|view| shown_to(caller, view)).collect();
+    Ok(Json(JobPage { jobs, ..page }))
 }
 
 /// One job with its attempts.
-pub(crate) async fn show(State(app): State<App>, At(job): At<JobId>) -> Result<Json<JobView>, ApiError> {
-    let view = app.engine().job(job).await?;
-    view.map(|view| Json(*view)).ok_or_else(|| unknown(job))
+pub(crate) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    At(job): At<JobId>,
+) -> Result<Json<JobView>, ApiError> {
+    let view = app.engine().job(job).await?.ok_or_else(|| unknown(job))?;
+    Ok(Json(shown_to(caller, *view)))
+}
+
+fn shown_to(caller: Caller, view: JobView) -> JobView {
+    JobView { payload: shown(view.payload, caller), ..view }
 }
 
 fn unknown(job: JobId) -> ApiError {

@@ -1,7 +1,9 @@
 //! The whole server over real HTTP on a store in memory.
 
+mod access;
 mod calls;
 mod client;
+mod coordinator;
 mod dead;
 mod docs;
 mod errors;
