@@ -25,6 +25,7 @@ mod routes;
 mod sentence;
 mod serve;
 mod services;
+mod stall;
 pub mod tokens;
 mod wait;
 

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How long the engine may take to answer before it counts as not ready.
 const ANSWERS: Duration = Duration::from_secs(2);
 
+/// How long a full disk counts: a small write may fit where others do not.
+const FULL_MS: i64 = 10_000;
+
 #[derive(Serialize)]
 pub(crate) struct Health {
     status: &'static str,
@@ -27,6 +30,10 @@ pub(crate) async fn health() -> Json<Health> {
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Health>, ApiError> {
     if app.drain().has_begun() {
         return Err(stopping());
+    }
+    if app.was_full_within(FULL_MS) {
+        let message = format!("a write found the disk full within the last {} s", FULL_MS / 1_000);
+        return Err(ApiError::new(ErrorCode::StoreFull, message));
     }
     let object = ObjectKey::new("ready", "?")?;
     let probe = Write::Check { object, fence: Fence::Absent { begin: Incarnation(0) } };
@@ -64,6 +71,8 @@ mod tests {
         let (switch, drain) = DrainSwitch::new();
         let app = App::new(engine.clone(), options(), drain);
         assert!(ready(State(app.clone())).await.is_ok());
+        app.note_full();
+        assert!(ready(State(app.clone())).await.is_err());
         switch.begin();
         assert_eq!(ready(State(app)).await.err(), Some(stopping()));
         engine.stop().await;

@@ -14,17 +14,17 @@ use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
 use abide_core::limits::{ENQUEUE_ITEMS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
-use abide_core::object::ObjectKey;
 use abide_core::retry::Backoff;
 use abide_core::time::Time;
 use abide_core::why::Cause;
-use abide_store::view::{JobFilter, JobPage, JobView};
+use abide_store::view::{JobFilter, JobPage, JobView, TimeRange};
 use abide_store::write::Enqueued;
 use abide_store::{Answer, Read, Write, Written};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 /// Longest trace context: W3C's is 55 bytes.
@@ -162,8 +162,35 @@ pub(crate) struct ListParams {
     queue: Option<QueueName>,
     kind: Option<JobKind>,
     owner: Option<String>,
+    limit_key: Option<LimitKey>,
+    unique_prefix: Option<String>,
+    created_from: Option<Time>,
+    created_until: Option<Time>,
+    finished_from: Option<Time>,
+    finished_until: Option<Time>,
     after: Option<i64>,
     limit: Option<usize>,
+}
+
+impl ListParams {
+    fn filter(self) -> Result<JobFilter, ApiError> {
+        let range = |from: Option<Time>, until: Option<Time>| {
+            let all = TimeRange::default();
+            TimeRange { from: from.unwrap_or(all.from), until: until.unwrap_or(all.until) }
+        };
+        Ok(JobFilter {
+            state: self.state,
+            queue: self.queue,
+            kind: self.kind,
+            owner: self.owner.map(|owner| owner.parse()).transpose()?,
+            limit_key: self.limit_key,
+            unique_prefix: self.unique_prefix,
+            created: range(self.created_from, self.created_until),
+            finished: range(self.finished_from, self.finished_until),
+            before: self.after.map(JobId),
+            limit: page::items(self.limit)?,
+        })
+    }
 }
 
 /// Jobs, newest first.
@@ -172,20 +199,48 @@ pub(crate) async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<JobPage>, ApiError> {
-    let owner: Option<ObjectKey> = params.owner.map(|owner| owner.parse()).transpose()?;
-    let filter = JobFilter {
-        state: params.state,
-        queue: params.queue,
-        kind: params.kind,
-        owner,
-        before: params.after.map(JobId),
-        limit: page::items(params.limit)?,
-    };
-    let Answer::Jobs(page) = app.read(Read::Jobs(filter)).await? else {
-        unreachable!("the store answers about jobs in kind")
-    };
+    let page = matching(&app, params.filter()?).await?;
     let jobs = page.jobs.into_iter().map(|view| shown_to(caller, view)).collect();
     Ok(Json(JobPage { jobs, ..page }))
+}
+
+async fn matching(app: &App, filter: JobFilter) -> Result<JobPage, ApiError> {
+    match app.read(Read::Jobs(filter)).await? {
+        Answer::Jobs(page) => Ok(page),
+        other => unreachable!("the store answered about jobs with {other:?}"),
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct RetriedPage {
+    retried: Vec<JobId>,
+    next: Option<JobId>,
+}
+
+/// Gives a page of matching jobs fresh attempts: dead letters, if no state is given.
+pub(crate) async fn retry_matching(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<RetriedPage>, ApiError> {
+    let mut filter = params.filter()?;
+    match *filter.state.get_or_insert(JobState::Failed) {
+        JobState::Failed | JobState::Cancelled | JobState::Skipped => {}
+        state @ (JobState::Scheduled | JobState::Ready | JobState::Running | JobState::Done) => {
+            let message =
+                format!("jobs in the state {state} cannot be retried: give failed, cancelled or skipped");
+            return Err(ApiError::bad(message));
+        }
+    }
+    let JobPage { jobs, next } = matching(&app, filter).await?;
+    let retries = jobs.iter().map(|view| app.write(Write::Retry { job: view.job }));
+    let mut retried = Vec::new();
+    for (view, written) in jobs.iter().zip(join_all(retries).await) {
+        // A job that somebody else retried or that was pruned since is none of this page.
+        if let Written::Moved(Ok(_)) = written? {
+            retried.push(view.job);
+        }
+    }
+    Ok(Json(RetriedPage { retried, next }))
 }
 
 /// One job with its attempts.

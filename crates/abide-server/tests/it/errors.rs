@@ -25,7 +25,7 @@ fn every_failure_has_the_same_shape() {
     "#);
     insta::assert_snapshot!(server.ask("GET /v1/jobs?sate=ready", ""), @r#"
     400
-    {"error":{"code":"bad_request","message":"the query \"sate=ready\": sate: unknown field `sate`, expected one of `state`, `queue`, `kind`, `owner`, `after`, `limit`","retryable":false}}
+    {"error":{"code":"bad_request","message":"the query \"sate=ready\": sate: unknown field `sate`, expected one of `state`, `queue`, `kind`, `owner`, `limit_key`, `unique_prefix`, `created_from`, `created_until`, `finished_from`, `finished_until`, `after`, `limit`","retryable":false}}
     "#);
     insta::assert_snapshot!(server.ask("GET /v1/jobs?limit=5000", ""), @r#"
     400

@@ -10,6 +10,7 @@ mod errors;
 mod hostile;
 mod jobs;
 mod limits;
+mod lists;
 mod objects;
 mod queues;
 mod remote;
