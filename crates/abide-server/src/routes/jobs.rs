@@ -30,6 +30,9 @@ use serde::{Deserialize, Serialize};
 /// Longest trace context: W3C's is 55 bytes.
 const TRACE_BYTES: usize = 128;
 
+/// The longest wait between attempts: 30 days.
+pub(crate) const BACKOFF_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
 /// A job as clients write it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -133,8 +136,17 @@ fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, Ap
     if document.max_attempts == Some(0) {
         return Err(ApiError::bad("max_attempts is 0: a job has at least 1 attempt"));
     }
-    if let Some(backoff) = document.backoff.filter(|backoff| backoff.base_ms < 0 || backoff.cap_ms < 0) {
-        return Err(ApiError::bad(format!("backoff is {backoff:?}: neither part can be negative")));
+    let is_sane = |ms: i64| (0..=BACKOFF_MS).contains(&ms);
+    if let Some(Backoff { base_ms, cap_ms }) =
+        document.backoff.filter(|backoff| !is_sane(backoff.base_ms) || !is_sane(backoff.cap_ms))
+    {
+        let message = format!("backoff is {base_ms} ms up to {cap_ms} ms: give 0 to {BACKOFF_MS} for either");
+        return Err(ApiError::bad(message));
+    }
+    if let Some(key) = document.limit_keys.iter().find(|key| key.as_str().ends_with(":*")) {
+        return Err(ApiError::bad(format!(
+            "{key} is a class of limit keys: name the key that the job needs"
+        )));
     }
     let trace = document.trace.or_else(|| trace.map(str::to_owned));
     within("bytes in a trace context", TRACE_BYTES, trace.as_ref().map_or(0, String::len))?;

@@ -15,6 +15,9 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 
+/// Rates of one limit.
+const RATES: usize = 16;
+
 /// Which limits to list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,6 +70,12 @@ pub(crate) async fn set(
     At(key): At<LimitKey>,
     JsonBody(policy): JsonBody<LimitPolicy>,
 ) -> Result<Json<PolicyDocument>, ApiError> {
+    if policy.rates.len() > RATES {
+        return Err(ApiError::bad(format!(
+            "{} rates are given: a limit has at most {RATES}",
+            policy.rates.len()
+        )));
+    }
     let policy = Some(policy);
     app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
     Ok(Json(PolicyDocument { key, policy }))

@@ -74,6 +74,32 @@ fn matching_dead_letters_of_objects_are_replayed_and_dropped_page_by_page() {
 }
 
 #[test]
+fn what_nobody_can_mean_is_refused() {
+    let server = Server::start();
+    let job = |more: &str| format!(r#"{{"queue":"q","kind":"k",{more}}}"#);
+    let rates = json!({ "rates": vec!["1/s"; 17] }).to_string();
+    let cases = [
+        ("POST /v1/jobs", job(r#""limit_keys":["host:*"]"#), "host:* is a class of limit keys"),
+        ("POST /v1/jobs", job(r#""backoff":{"base_ms":1,"cap_ms":9999999999999}"#), "backoff is 1 ms up to"),
+        ("POST /v1/jobs", job(r#""payload":"\ud800""#), "half of a surrogate pair"),
+        ("POST /v1/jobs", job(r#""payload":"\ude00\ud83d""#), "half of a surrogate pair"),
+        ("POST /v1/jobs", job(r#""payload":"\ud83dx\ude00""#), "half of a surrogate pair"),
+        (
+            "PUT /v1/queues/q",
+            r#"{"backoff":{"base_ms":9999999999999,"cap_ms":1}}"#.into(),
+            "backoff is 9999999999999",
+        ),
+        ("PUT /v1/limits/a", rates, "17 rates are given"),
+    ];
+    for (line, body, sentence) in cases {
+        let reply = server.ask(line, &body);
+        assert!(reply.status == 400 && reply.body.contains(sentence), "{body}: {reply}");
+    }
+    let whole = server.ask("POST /v1/jobs", &job(r#""payload":"\ud83d\ude00 \\ud800 \"""#));
+    assert_eq!(whole.status, 201, "{whole}");
+}
+
+#[test]
 fn limits_say_what_waits_and_why() {
     let server = Server::start();
     server.ok("PUT /v1/limits/host:a", r#"{"concurrency":1}"#);
