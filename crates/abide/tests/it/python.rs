@@ -40,7 +40,7 @@ fn enqueue(served: &Served, steps: u32, seconds: f64) -> Value {
 fn wait(served: &Served, job: &Value, is: impl Fn(&Value) -> bool) -> Value {
     let mut client = served.client();
     loop {
-        let shown = client.request(&format!("GET /v1/jobs/{job}"), &[], "").unwrap().json();
+        let shown = client.request(&format!("GET /v1/jobs/{job}"), &[], "").expect("an answer").json();
         if is(&shown) {
             return shown;
         }
