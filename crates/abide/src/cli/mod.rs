@@ -1,5 +1,7 @@
 //! The command line: commands, flags and their help.
 
+#[cfg(test)]
+mod docs;
 mod queue;
 mod work;
 

@@ -204,10 +204,17 @@ options! {
     }
 }
 
-/// What the option that `flag` sets is for, without the full stop, as help has it.
-pub(crate) fn doc_of_flag(flag: &str) -> &'static str {
+/// What the option that `flag` sets is for and what it is if nobody sets it, as help has it.
+pub(crate) fn doc_of_flag(flag: &str) -> String {
     let spec = OPTIONS.iter().find(|spec| spec.flag == Some(flag));
-    spec.expect("the help asks only for flags of the table").doc.trim_end_matches('.')
+    let spec = spec.expect("the help asks only for flags of the table");
+    let default = match spec.default {
+        DefaultValue::Integer(number) => number.to_string(),
+        DefaultValue::Text(text) => text.to_owned(),
+        DefaultValue::Cores => "the number of cores".to_owned(),
+        DefaultValue::UserDataDir => "$XDG_DATA_HOME/abide or ~/.local/share/abide".to_owned(),
+    };
+    format!("{} [default: {default}]", spec.doc.trim_end_matches('.'))
 }
 
 #[cfg(test)]
