@@ -64,6 +64,7 @@ pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(),
         Counted { worker: Downloads::new(downloads::fetcher(&config.fetch)?, dir), tally: tally.clone() };
     runtime()?.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
+        set_limits(config, &limits).await?;
         let reach = Reach::open(config, Missing::Create, || {
             let mut hosted = Hosted::for_commands(config)?;
             hosted.registry.worker(queue.as_str(), DOWNLOAD, slots, worker.clone())?;
@@ -71,9 +72,6 @@ pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(),
         })
         .await?;
         let client = reach.client().clone();
-        for (key, policy) in &limits {
-            client.put::<Value>(&Path::v1(["limits", key.as_str()]), policy).await?;
-        }
         let began = Instant::now();
         let pulling = match &reach {
             Reach::Server(client) => Some(pull(config, client, &queue, slots, worker, &tally)),
@@ -102,6 +100,21 @@ fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, Value)>, Failure> {
         .chain(of_resolvers)
         .map(|(key, concurrency)| Ok((LimitKey::new(key)?, json!({ "concurrency": concurrency }))))
         .collect()
+}
+
+/// Sets limits before any worker starts: one that runs already would not wait for them.
+async fn set_limits(config: &Config, limits: &[(LimitKey, Value)]) -> Result<(), Failure> {
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let reach = Reach::open(config, Missing::Create, || Hosted::for_commands(config)).await?;
+    let mut set = Ok(());
+    for (key, policy) in limits {
+        let path = Path::v1(["limits", key.as_str()]);
+        set = set.and(reach.client().put::<Value>(&path, policy).await.map(drop));
+    }
+    reach.close().await;
+    Ok(set?)
 }
 
 fn absolute(dir: PathBuf) -> Result<PathBuf, Failure> {
