@@ -8,6 +8,7 @@
 
 mod access;
 mod app;
+mod backup;
 mod body;
 mod code;
 mod drain;
@@ -30,6 +31,7 @@ pub mod tokens;
 mod wait;
 
 pub use access::{Admission, WithoutToken};
+pub use backup::{BackupService, NoBackup};
 pub use code::ErrorCode;
 pub use role::{Grant, Role};
 pub use route::RouteInfo;

@@ -7,7 +7,7 @@ use crate::guard::guard;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets, tokens,
+    attempts, backup, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets, tokens,
 };
 use crate::services::Services;
 use axum::Router;
@@ -61,6 +61,9 @@ fn of_the_engine() -> Routes {
 /// The routes of the engine and of the services that are there.
 fn all(services: &Services) -> Routes {
     let mut routes = of_the_engine();
+    if services.backup.is_some() {
+        routes = routes.and(backup::routes());
+    }
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
     }
