@@ -1,36 +1,86 @@
 //! Keeps web pages of other sites out.
 //!
-//! A server on loopback without tokens is open to every program of this machine, which is meant; but a browser carries
-//! requests of any page to it. Such requests name a foreign host (a name that was pointed at this machine) or a foreign
-//! origin, and both are refused.
+//! A server on loopback is open to every program of this machine, which is meant; but a browser carries requests of any
+//! page to it. Such requests name a foreign host (a name that was pointed at this machine) or a foreign origin, and both
+//! are refused. Who shows a token is no page of another site, and a server for other machines has other names.
 
+use crate::access::{Caller, Shown};
+use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use axum::extract::Request;
+use crate::role::Role;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 
-/// Sync clients are pages of other sites, and show who they are; where they need not, this route checks by itself.
-const PROVES_ITSELF: &str = "/sync";
-
-/// Passes on what a program of this machine, or a page that this server gave out, may have sent.
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    if request.uri().path() == PROVES_ITSELF {
-        return next.run(request).await;
-    }
-    match check(request.headers()) {
-        Ok(()) => next.run(request).await,
+/// Passes on what a program that may, or a page that this server gave out, may have sent, and says who it is from.
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let access = app.access();
+    let door = Door::of(&app, request.uri().path());
+    let (caller, shown) = match (access.caller(app.engine(), request.headers()).await, door) {
+        (Ok(found), Door::Token) | (Ok(found @ (_, Shown::Token)), _) => found,
+        (Err(error), Door::Token) => return error.into_response(),
+        // What else was shown is for the route to judge, and nothing shown is nobody.
+        (Ok((_, Shown::Nothing)) | Err(_), Door::AnyPage | Door::Members | Door::Open) => {
+            (Caller(Role::Anyone), Shown::Nothing)
+        }
+    };
+    let is_known = shown == Shown::Token || access.is_for_other_machines() || door == Door::Members;
+    let hosts = if is_known { Hosts::Any } else { Hosts::ThisMachine };
+    let checked = if door == Door::AnyPage { Ok(()) } else { check(request.headers(), hosts) };
+    match checked {
+        Ok(()) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
         Err(error) => error.into_response(),
     }
 }
 
-pub(crate) fn check(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Whom a route lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// Who has a token of the server.
+    Token,
+    /// Who proves to the route to be of the store's organization. Sync clients are pages of other sites.
+    AnyPage,
+    /// Who proves to the route to be of the store's organization.
+    Members,
+    /// Everybody who reaches it, while stores are open.
+    Open,
+}
+
+impl Door {
+    fn of(app: &App, path: &str) -> Door {
+        let Some(sync) = &app.services().sync else { return Door::Token };
+        match path {
+            _ if path != "/sync" && !path.starts_with("/sync/") && !path.starts_with("/links/api/") => {
+                Door::Token
+            }
+            _ if sync.authority.is_open() => Door::Open,
+            "/sync" => Door::AnyPage,
+            _ => Door::Members,
+        }
+    }
+}
+
+/// Under which names the server may be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hosts {
+    ThisMachine,
+    Any,
+}
+
+fn check(headers: &HeaderMap, hosts: Hosts) -> Result<(), ApiError> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let host = text(header::HOST);
-    if let Some(host) = host.as_deref().filter(|host| !is_this_machine(host)) {
-        let message = format!("the request is for the host {host:?}: use localhost or a loopback address");
+    let is_foreign = |host: &&str| hosts == Hosts::ThisMachine && !is_this_machine(host);
+    if let Some(host) = host.as_deref().filter(is_foreign) {
+        let message = format!(
+            "the request is for the host {host:?}: use localhost or a loopback address, or send a token"
+        );
         return Err(ApiError::new(ErrorCode::ForeignHost, message));
     }
     if let Some(origin) = text(header::ORIGIN) {
@@ -55,16 +105,16 @@ fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{Hosts, check};
     use axum::http::{HeaderMap, HeaderValue, header};
 
-    fn passes(host: &str, origin: Option<&str>) -> bool {
+    fn passes(host: &str, origin: Option<&str>, hosts: Hosts) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        check(&headers).is_ok()
+        check(&headers, hosts).is_ok()
     }
 
     #[test]
@@ -87,8 +137,21 @@ mod tests {
             ("", None, false),
         ];
         for (host, origin, expected) in cases {
-            assert_eq!(passes(host, origin), expected, "{host} {origin:?}");
+            assert_eq!(passes(host, origin, Hosts::ThisMachine), expected, "{host} {origin:?}");
         }
-        assert!(check(&HeaderMap::new()).is_ok());
+        assert!(check(&HeaderMap::new(), Hosts::ThisMachine).is_ok());
+    }
+
+    #[test]
+    fn with_a_token_any_host_passes_and_still_no_foreign_page() {
+        let cases = [
+            ("abide.example.org", None, true),
+            ("abide.example.org:8787", Some("https://abide.example.org:8787"), true),
+            ("abide.example.org", Some("https://example.org"), false),
+            ("abide.example.org", Some("null"), false),
+        ];
+        for (host, origin, expected) in cases {
+            assert_eq!(passes(host, origin, Hosts::Any), expected, "{host} {origin:?}");
+        }
     }
 }

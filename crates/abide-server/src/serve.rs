@@ -1,9 +1,11 @@
 //! Serving: connections in, requests answered, a graceful end.
 
+use crate::access::Admission;
 use crate::app::App;
 use crate::drain::{Drain, DrainSwitch};
 use crate::router::router;
 use crate::services::Services;
+use crate::stall::NoStall;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -24,6 +26,8 @@ const CONNECTIONS: usize = 768;
 const HEAD_ARRIVES: Duration = Duration::from_secs(30);
 /// How long sockets may take to have their last push answered and to close.
 const SOCKETS_CLOSE: Duration = Duration::from_secs(3);
+/// How long a client may take nothing of the answer that it is sent.
+const TAKES: Duration = Duration::from_secs(30);
 /// Once the engine has stopped: how long connections may take to get their last answers out.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: no file is left for it, most likely.
@@ -36,6 +40,8 @@ pub struct ServerOptions {
     pub max_body_bytes: usize,
     /// The services whose routes it has beside the engine's.
     pub services: Services,
+    /// Whom it lets in.
+    pub admission: Admission,
 }
 
 /// Answers requests on `listener` until `shutdown` resolves; then takes no more, lets what is under way finish, stops
@@ -104,7 +110,7 @@ fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_ARRIVES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router))
         .with_upgrades();
     async move {
         let mut connection = pin!(connection);

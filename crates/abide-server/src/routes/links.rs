@@ -9,21 +9,21 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::At;
-use crate::route::{Role, Routes};
-use crate::sync::denied;
+use crate::role::Role;
+use crate::route::Routes;
+use crate::sync::Member;
 use abide_core::commit::Reply as CallReply;
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_core::object::ObjectKey;
 use abide_core::ticket::Resolution;
 use abide_engine::Call as EngineCall;
-use abide_links::auth::Credential;
 use abide_links::event;
 use abide_links::processor::{Added, Call, LinkView, Listed, Query, Reply};
 use abide_store::view::TicketView;
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -64,10 +64,11 @@ struct Ingested {
 
 async fn list(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     Params(query): Params<Query>,
 ) -> Result<Json<Listed>, ApiError> {
-    match ask(&app, &headers, &Call::List(query)).await? {
+    match ask(&app, &headers, &member, &Call::List(query)).await? {
         Reply::Listed(listed) => Ok(Json(listed)),
         Reply::Added(_) | Reply::Links(_) => Err(odd()),
     }
@@ -75,49 +76,60 @@ async fn list(
 
 async fn save(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     JsonBody(Save { url, tags }): JsonBody<Save>,
 ) -> Result<Json<Added>, ApiError> {
-    add(&app, &headers, url, tags).await.map(Json)
+    add(&app, &headers, &member, url, tags).await.map(Json)
 }
 
 async fn ingest(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     JsonBody(Ingest { url }): JsonBody<Ingest>,
 ) -> Result<Json<Ingested>, ApiError> {
-    let Added { created, link } = add(&app, &headers, url, Vec::new()).await?;
+    let Added { created, link } = add(&app, &headers, &member, url, Vec::new()).await?;
     let result = if created { "ingested" } else { "duplicate" };
     Ok(Json(Ingested { status: "queued", result, id: link.id }))
 }
 
 async fn show(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     At(id): At<String>,
 ) -> Result<Json<LinkView>, ApiError> {
-    one(ask(&app, &headers, &Call::Get { id }).await?).map(Json)
+    one(ask(&app, &headers, &member, &Call::Get { id }).await?).map(Json)
 }
 
 async fn reprocess(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     At(id): At<String>,
 ) -> Result<Json<LinkView>, ApiError> {
-    one(ask(&app, &headers, &Call::Reprocess { id }).await?).map(Json)
+    one(ask(&app, &headers, &member, &Call::Reprocess { id }).await?).map(Json)
 }
 
 async fn cancel(
     State(app): State<App>,
+    member: Member,
     headers: HeaderMap,
     At(id): At<String>,
 ) -> Result<Json<LinkView>, ApiError> {
-    one(ask(&app, &headers, &Call::Cancel { id }).await?).map(Json)
+    one(ask(&app, &headers, &member, &Call::Cancel { id }).await?).map(Json)
 }
 
-async fn add(app: &App, headers: &HeaderMap, url: String, tags: Vec<String>) -> Result<Added, ApiError> {
+async fn add(
+    app: &App,
+    headers: &HeaderMap,
+    member: &Member,
+    url: String,
+    tags: Vec<String>,
+) -> Result<Added, ApiError> {
     let call = Call::Add { urls: vec![url], tags, source: "api".to_owned() };
-    match ask(app, headers, &call).await? {
+    match ask(app, headers, member, &call).await? {
         Reply::Added(added) => added.into_iter().next().ok_or_else(odd),
         Reply::Links(_) | Reply::Listed(_) => Err(odd()),
     }
@@ -132,8 +144,8 @@ fn one(reply: Reply) -> Result<LinkView, ApiError> {
 }
 
 /// Asks the links of the request's store, and waits for what is answered later.
-async fn ask(app: &App, headers: &HeaderMap, call: &Call) -> Result<Reply, ApiError> {
-    let object = store(app, headers).await?;
+async fn ask(app: &App, headers: &HeaderMap, member: &Member, call: &Call) -> Result<Reply, ApiError> {
+    let object = store(app, headers, member).await?;
     let body = JsonText::encode(call).map_err(|error| ApiError::bad(error.0))?;
     let reply = match app.engine().call(EngineCall { object, body, key: None }).await? {
         CallReply::Now(reply) => reply,
@@ -150,17 +162,10 @@ async fn ask(app: &App, headers: &HeaderMap, call: &Call) -> Result<Reply, ApiEr
 }
 
 /// The links of the store that the request names, if who asks may see it.
-async fn store(app: &App, headers: &HeaderMap) -> Result<ObjectKey, ApiError> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let store = Name::new(text("x-livestore-store-id").unwrap_or("local"))?;
-    let bearer = text(header::AUTHORIZATION.as_str()).and_then(|text| text.strip_prefix("Bearer "));
-    let credential = bearer.map_or(Credential::None, |text| Credential::of_bearer(text.trim()));
-    let service = app.services().sync.as_ref().expect("links are there only with their log");
-    service
-        .authority
-        .admit(app.engine(), store.as_str(), &credential)
-        .await
-        .map_err(|error| denied(&error))?;
+async fn store(app: &App, headers: &HeaderMap, member: &Member) -> Result<ObjectKey, ApiError> {
+    let named = headers.get("x-livestore-store-id").and_then(|value| value.to_str().ok());
+    let store = Name::new(named.unwrap_or("local"))?;
+    member.enter(app, &store).await?;
     Ok(event::links(store.as_str())?)
 }
 

@@ -1,9 +1,11 @@
 //! `/v1/objects`: calls, and what objects hold.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::AnyBody;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::hidden::{may_look_into, shown};
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -166,9 +168,11 @@ pub(crate) struct RowDocument {
 /// An object's rows in order of their keys.
 pub(crate) async fn rows(
     State(app): State<App>,
+    caller: Caller,
     At(object): At<ObjectKey>,
     Params(params): Params<RowParams>,
 ) -> Result<Json<RowPage>, ApiError> {
+    may_look_into(&object, caller)?;
     let limit = page::items(params.limit)?.min(SCAN_ROWS);
     let scan = Want::Scan { prefix: params.prefix, after: params.after, limit };
     let load = Load { object: object.clone(), wants: vec![scan], reply_for: None };
@@ -183,7 +187,7 @@ pub(crate) async fn rows(
     let document = |(key, row): (String, abide_core::row::Row)| RowDocument {
         key,
         schema: row.schema,
-        value: row.value,
+        value: shown(row.value, caller),
     };
     Ok(Json(RowPage { version: header.version, rows: rows.into_iter().map(document).collect(), next }))
 }
@@ -208,9 +212,11 @@ pub(crate) struct LogDocument {
 /// An object's log past a cursor.
 pub(crate) async fn log(
     State(app): State<App>,
+    caller: Caller,
     At(object): At<ObjectKey>,
     Params(params): Params<LogParams>,
 ) -> Result<Json<LogDocument>, ApiError> {
+    may_look_into(&object, caller)?;
     let limit = page::items(params.limit)?;
     let read = Read::Log { object: object.clone(), after: Seq(params.after.max(0)), limit };
     let Answer::Log(page) = app.read(read).await? else {

@@ -6,12 +6,12 @@ use crate::app::App;
 use crate::body::{AnyBody, JsonBody};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use crate::guard;
 use crate::params::Params;
 use crate::path::At;
-use crate::route::{Role, Routes};
+use crate::role::Role;
+use crate::route::Routes;
 use crate::services::SyncService;
-use crate::sync::{self, Feed, Party, denied};
+use crate::sync::{self, Feed, Member, Party};
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_links::auth::{Access, Credential, Denied};
@@ -76,16 +76,8 @@ fn service(app: &App) -> &SyncService {
 }
 
 /// Lets in who may, to the store that the address names.
-async fn admit(
-    app: &App,
-    uri: &Uri,
-    headers: &HeaderMap,
-    transport: &str,
-) -> Result<Option<Admitted>, Response> {
+async fn admit(app: &App, uri: &Uri, transport: &str) -> Result<Option<Admitted>, Response> {
     let refused = |status, text: String| Refused(status, text).into_response();
-    if service(app).authority.is_open() {
-        guard::check(headers).map_err(IntoResponse::into_response)?;
-    }
     let bad = |error: &dyn std::fmt::Display| refused(StatusCode::BAD_REQUEST, error.to_string());
     let Query(address) = Query::<Address>::try_from_uri(uri).map_err(|error| bad(&error))?;
     let (Some(store_id), Some(asked)) = (address.store_id, address.transport) else { return Ok(None) };
@@ -121,13 +113,12 @@ fn credential(payload: Option<&str>) -> Result<Credential, String> {
 async fn socket(
     State(app): State<App>,
     uri: Uri,
-    headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
     if uri.query().is_none() {
         return "This is the sync endpoint: see docs/sync-protocol.md.\n".into_response();
     }
-    let admitted = match admit(&app, &uri, &headers, "ws").await {
+    let admitted = match admit(&app, &uri, "ws").await {
         Ok(Some(admitted)) => admitted,
         Ok(None) => {
             let text = "Invalid path: a sync request has storeId and transport".to_owned();
@@ -155,8 +146,8 @@ async fn socket(
 }
 
 /// `POST /sync`: one request, answered with an array.
-async fn request(State(app): State<App>, uri: Uri, headers: HeaderMap, body: AnyBody) -> Response {
-    let admitted = match admit(&app, &uri, &headers, "http").await {
+async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
+    let admitted = match admit(&app, &uri, "http").await {
         Ok(Some(admitted)) => admitted,
         Ok(None) => {
             let text = "Invalid path: a sync request has storeId and transport".to_owned();
@@ -190,13 +181,8 @@ async fn request(State(app): State<App>, uri: Uri, headers: HeaderMap, body: Any
     }
 }
 
-/// `OPTIONS /sync`: pages of other sites may ask, if tokens are asked for; otherwise any page could read any store.
-async fn preflight(State(app): State<App>, headers: HeaderMap) -> Response {
-    if service(&app).authority.is_open()
-        && let Err(error) = guard::check(&headers)
-    {
-        return error.into_response();
-    }
+/// `OPTIONS /sync`: pages of other sites may ask, if tokens are asked for; otherwise the guard lets them not come here.
+async fn preflight(headers: HeaderMap) -> Response {
     let mut response = with_cors(StatusCode::NO_CONTENT.into_response());
     let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
     let allowed = asked.unwrap_or(HeaderValue::from_static("*"));
@@ -210,17 +196,6 @@ fn with_cors(mut response: Response) -> Response {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, OPTIONS"));
     response
-}
-
-/// Lets in who shows an `Authorization` header for the store in the path.
-async fn admit_bearer(app: &App, headers: &HeaderMap, store: &Name) -> Result<Arc<Feed>, ApiError> {
-    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let credential = bearer
-        .and_then(|text| text.strip_prefix("Bearer "))
-        .map_or(Credential::None, |text| Credential::of_bearer(text.trim()));
-    let authority = &service(app).authority;
-    authority.admit(app.engine(), store.as_str(), &credential).await.map_err(|error| denied(&error))?;
-    app.feeds().open(app, store.as_str()).await
 }
 
 #[derive(Serialize)]
@@ -238,10 +213,11 @@ struct StoreDocument {
 /// `GET /sync/{store}`.
 async fn show(
     State(app): State<App>,
+    member: Member,
     At(store): At<Name>,
-    headers: HeaderMap,
 ) -> Result<Json<StoreDocument>, ApiError> {
-    let feed = admit_bearer(&app, &headers, &store).await?;
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
     let head = app.engine().log_head(feed.object().clone()).await?.0;
     let readers = feed.readers();
     let lag = readers.iter().map(|at| (head - at).max(0)).max().unwrap_or(0);
@@ -260,11 +236,12 @@ struct After {
 /// `GET /sync/{store}/events`.
 async fn events(
     State(app): State<App>,
+    member: Member,
     At(store): At<Name>,
     Params(After { after }): Params<After>,
-    headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let feed = admit_bearer(&app, &headers, &store).await?;
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
     let body = sync::export(app, feed, after.unwrap_or(0).max(0));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
@@ -272,11 +249,13 @@ async fn events(
 /// `GET /sync/{store}/tail`.
 async fn tail(
     State(app): State<App>,
+    member: Member,
     At(store): At<Name>,
     Params(After { after }): Params<After>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let feed = admit_bearer(&app, &headers, &store).await?;
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
     let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
     let after = match last_seen.or(after) {
         Some(after) => after.max(0),
@@ -290,10 +269,10 @@ async fn tail(
 /// `POST /sync/{store}/events`.
 async fn append(
     State(app): State<App>,
+    member: Member,
     At(store): At<Name>,
-    headers: HeaderMap,
     JsonBody(append): JsonBody<Append>,
 ) -> Result<Json<JsonText>, ApiError> {
-    admit_bearer(&app, &headers, &store).await?;
+    member.enter(&app, &store).await?;
     app.ask(event::sync(store.as_str())?, &Call::Append(append)).await.map(Json)
 }

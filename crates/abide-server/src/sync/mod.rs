@@ -3,6 +3,7 @@
 mod denied;
 mod feed;
 mod live_pull;
+mod member;
 mod one_request;
 mod push_end;
 mod socket;
@@ -11,6 +12,7 @@ mod stream;
 
 pub(crate) use denied::denied;
 pub(crate) use feed::{Feed, Feeds};
+pub(crate) use member::Member;
 pub(crate) use one_request::answer;
 pub(crate) use socket::{Party, serve};
 pub(crate) use sockets::Sockets;

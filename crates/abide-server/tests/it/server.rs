@@ -7,7 +7,10 @@ use abide_engine::{Engine, EngineOptions, Registry};
 use abide_links::auth::Authority;
 use abide_links::auth::keys::ApiKeys;
 use abide_links::sync::SyncLog;
-use abide_server::{CoordinatorService, LinksService, ServerOptions, Services, SyncService, serve};
+use abide_server::{
+    Admission, BackupService, CoordinatorService, LinksService, NoBackup, ServerOptions, Services,
+    SyncService, WithoutToken, serve, tokens,
+};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -19,9 +22,15 @@ use tokio::task::JoinHandle;
 /// Bodies may be this large.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
+/// What lets the user in whose server it is.
+pub(crate) const LOCAL_TOKEN: &str = "local";
+
 /// All of them.
 pub(crate) fn every_service() -> Services {
+    let backup =
+        BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
     Services {
+        backup: Some(backup),
         coordinator: Some(CoordinatorService),
         sync: Some(sync_service(Authority::Open)),
         links: Some(LinksService),
@@ -44,16 +53,33 @@ impl Server {
         Server::on(MemoryStore::new(), MachineOptions::default())
     }
 
+    /// One that wants tokens; [`LOCAL_TOKEN`] allows everything.
+    pub(crate) fn with_tokens() -> Server {
+        let without_token = WithoutToken::MayDoNothing;
+        let admission = Admission { without_token, local_token: Some(LOCAL_TOKEN.to_owned()) };
+        Server::admitting(MemoryStore::new(), MachineOptions::default(), every_service(), admission)
+    }
+
     pub(crate) fn on(store: MemoryStore, machine: MachineOptions) -> Server {
         Server::with(store, machine, every_service())
     }
 
     pub(crate) fn with(store: MemoryStore, machine: MachineOptions, services: Services) -> Server {
+        Server::admitting(store, machine, services, Admission::default())
+    }
+
+    pub(crate) fn admitting(
+        store: MemoryStore,
+        machine: MachineOptions,
+        services: Services,
+        admission: Admission,
+    ) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
         let (address, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
+            tokens::register(&mut registry).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
             registry.object(SyncLog::alone()).expect("as the test made it");
@@ -63,7 +89,7 @@ impl Server {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services };
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services, admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, shutdown, served)
         });
@@ -77,6 +103,13 @@ impl Server {
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, line: &str, body: &str) -> Reply {
         self.client().request(line, &[], body).expect("as the test made it")
+    }
+
+    /// One request with a token.
+    pub(crate) fn ask_as(&self, token: &str, line: &str, body: &str) -> Reply {
+        let authorization = format!("Bearer {token}");
+        let headers = [("Authorization", authorization.as_str())];
+        self.client().request(line, &headers, body).expect("as the test made it")
     }
 
     /// One request that must succeed.

@@ -8,27 +8,24 @@ use abide_links::sync::SyncLog;
 use abide_server::SyncService;
 
 use super::Hosted;
-use crate::commands::listen;
 use crate::config::{Config, Sync};
 use crate::failure::Failure;
 
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
-    let authority = authority(&config.sync)?;
-    let address = config.server.listen;
-    if authority.is_open() && !address.ip().to_canonical().is_loopback() {
-        listen::check(address)?;
-        return Err(Failure::OpenSync { listen: address });
-    }
+    let authority = authority(config)?;
     hosted.services.sync = Some(SyncService { authority: Arc::new(authority) });
     Ok(())
 }
 
-/// Who decides. A key for tokens ends the open mode.
-fn authority(config: &Sync) -> Result<Authority, Failure> {
+/// Who decides. A key for tokens ends the open mode, and so does an address that other machines reach.
+fn authority(config: &Config) -> Result<Authority, Failure> {
+    let is_local = config.server.listen.ip().to_canonical().is_loopback();
+    let config = &config.sync;
     let Some((option, keys)) = jwt_keys(config)? else {
-        return Ok(if config.open { Authority::Open } else { Authority::Checked { tokens: None } });
+        let is_open = config.open && is_local;
+        return Ok(if is_open { Authority::Open } else { Authority::Checked { tokens: None } });
     };
     let set = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let verifier = Verifier::new(&keys, set(&config.jwt_issuer), set(&config.jwt_audience))

@@ -43,6 +43,15 @@ fn every_option_is_shown_with_its_value_and_source() {
     sync.jwt_private_key_file                        default
     sync.jwt_issuer                                  default
     sync.jwt_audience                                default
+    fetch.allow_private                 false        default
+    fetch.user_agent                                 default
+    fetch.robots                        true         default
+    downloads.out                                    default
+    downloads.workers                   8            default
+    downloads.max_per_host              4            default
+    downloads.max_attempts              3            default
+    downloads.retry_backoff_ms          60000        default
+    downloads.retry_backoff_max_ms      600000       default
     log.level                           debug        env ABIDE_LOG
     log.format                          auto         default
     ");
@@ -64,7 +73,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SERVER_LISTEN",
           "secret": false,
-          "doc": "Address and port to listen on; a loopback address."
+          "doc": "Address and port to listen on; other than loopback only once there is a token."
         },
         {
           "option": "server.drain_ms",
@@ -161,64 +170,94 @@ fn json_says_the_same() {
           "doc": "How long a finished item is kept when it is not among the newest 50."
         },
         {
-          "option": "sync.open",
+          "option": "fetch.allow_private",
+          "value": false,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_FETCH_ALLOW_PRIVATE",
+          "secret": false,
+          "doc": "Whether URLs from data may reach this machine and private networks."
+        },
+        {
+          "option": "fetch.user_agent",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_FETCH_USER_AGENT",
+          "secret": false,
+          "doc": "Who asks, as servers and robots files see it; empty for abide and its version."
+        },
+        {
+          "option": "fetch.robots",
           "value": true,
           "source": {
             "from": "default"
           },
-          "env": "ABIDE_SYNC_OPEN",
+          "env": "ABIDE_FETCH_ROBOTS",
           "secret": false,
-          "doc": "Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only."
+          "doc": "Whether robots.txt is obeyed."
         },
         {
-          "option": "sync.jwt_secret",
-          "value": "(not set)",
-          "source": {
-            "from": "default"
-          },
-          "env": "ABIDE_SYNC_JWT_SECRET",
-          "secret": true,
-          "doc": "Shared secret of tokens that are signed with HS256, at least 32 bytes."
-        },
-        {
-          "option": "sync.jwt_public_key_file",
+          "option": "downloads.out",
           "value": "",
           "source": {
             "from": "default"
           },
-          "env": "ABIDE_SYNC_JWT_PUBLIC_KEY_FILE",
+          "env": "ABIDE_DOWNLOADS_OUT",
           "secret": false,
-          "doc": "File with the public key, in PEM, of tokens that are signed with EdDSA."
+          "doc": "Directory that files go to; empty for downloads in the data directory."
         },
         {
-          "option": "sync.jwt_private_key_file",
-          "value": "",
+          "option": "downloads.workers",
+          "value": 8,
           "source": {
             "from": "default"
           },
-          "env": "ABIDE_SYNC_JWT_PRIVATE_KEY_FILE",
+          "env": "ABIDE_DOWNLOADS_WORKERS",
           "secret": false,
-          "doc": "File with the private key, in PEM, by which `abide links token` signs; the server does not read it."
+          "doc": "Downloads at the same time; with 0 the server runs none and leaves them to queue run."
         },
         {
-          "option": "sync.jwt_issuer",
-          "value": "",
+          "option": "downloads.max_per_host",
+          "value": 4,
           "source": {
             "from": "default"
           },
-          "env": "ABIDE_SYNC_JWT_ISSUER",
+          "env": "ABIDE_DOWNLOADS_MAX_PER_HOST",
           "secret": false,
-          "doc": "Issuer that tokens must name; any if empty."
+          "doc": "Downloads at the same time from one host, until the limit host:* is set."
         },
         {
-          "option": "sync.jwt_audience",
-          "value": "",
+          "option": "downloads.max_attempts",
+          "value": 3,
           "source": {
             "from": "default"
           },
-          "env": "ABIDE_SYNC_JWT_AUDIENCE",
+          "env": "ABIDE_DOWNLOADS_MAX_ATTEMPTS",
           "secret": false,
-          "doc": "Audience that tokens must name; any if empty."
+          "doc": "Failures after which a download is a dead letter, until the queue's policy is set."
+        },
+        {
+          "option": "downloads.retry_backoff_ms",
+          "value": 60000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MS",
+          "secret": false,
+          "doc": "Wait before the second attempt; it doubles with each failure, until the queue's policy is set."
+        },
+        {
+          "option": "downloads.retry_backoff_max_ms",
+          "value": 600000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
+          "secret": false,
+          "doc": "The longest wait between attempts, until the queue's policy is set."
         },
         {
           "option": "log.level",
