@@ -2,6 +2,8 @@
 
 use crate::drain::Drain;
 use crate::error::ApiError;
+use crate::feed::Feed;
+use crate::metrics::HttpMeter;
 use crate::poll::KnownWorkers;
 use crate::serve::ServerOptions;
 use crate::services::Services;
@@ -22,11 +24,15 @@ struct Shared {
     options: ServerOptions,
     drain: Drain,
     workers: KnownWorkers,
+    feed: Feed,
+    http: HttpMeter,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
-        App(Arc::new(Shared { engine, options, drain, workers: KnownWorkers::default() }))
+        let feed = Feed::new(engine.now());
+        let (workers, http) = (KnownWorkers::default(), HttpMeter::default());
+        App(Arc::new(Shared { engine, options, drain, workers, feed, http }))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -47,6 +53,16 @@ impl App {
 
     pub(crate) fn workers(&self) -> &KnownWorkers {
         &self.0.workers
+    }
+
+    /// What changed lately.
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// What was asked of this server.
+    pub(crate) fn http(&self) -> &HttpMeter {
+        &self.0.http
     }
 
     /// Calls an object of a service, which answers now: the reply is the route's answer.

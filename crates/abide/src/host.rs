@@ -50,8 +50,9 @@ pub(crate) fn run(
             Engine::start(Box::new(store), hosted.registry, engine_options(config, data_dir.path()))?;
         data_dir.set_address(address.to_string())?;
         announce(address, data_dir.path(), output);
-        let options =
-            ServerOptions { max_body_bytes: config.server.max_body_bytes, services: hosted.services };
+        let mut services = hosted.services;
+        services.watch.store_dir = Some(data_dir.path().to_owned());
+        let options = ServerOptions { max_body_bytes: config.server.max_body_bytes, services };
         let stopped = Arc::new(AtomicBool::new(false));
         let (ended, asked) = (engine.clone(), Arc::clone(&stopped));
         let shutdown = async move {

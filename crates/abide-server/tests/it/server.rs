@@ -17,7 +17,7 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// All of them.
 pub(crate) fn every_service() -> Services {
-    Services { coordinator: Some(CoordinatorService) }
+    Services { coordinator: Some(CoordinatorService), ..Services::default() }
 }
 
 /// A running server.

@@ -6,7 +6,8 @@ use super::state::State;
 use crate::write::{Enqueued, JobMove, JobRefused, Woken};
 use abide_core::event::MessageBody;
 use abide_core::job::{
-    Attempt, AttemptWord, JobEvent, JobId, JobOutcome, JobState, LeaseToken, Misfit, NewJob, Next, Owner, Standing,
+    Attempt, AttemptWord, JobEvent, JobId, JobOutcome, JobState, LeaseToken, Misfit, NewJob, Next, Owner,
+    Standing,
 };
 use abide_core::json::Json;
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
