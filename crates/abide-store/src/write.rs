@@ -217,7 +217,7 @@ pub struct Batch {
     /// One for each write.
     pub written: Vec<Written>,
     /// What there is to do now that was not before.
-    pub woken: Woken,
+    pub woken: Box<Woken>,
 }
 
 /// What a batch gave the engine to do.
