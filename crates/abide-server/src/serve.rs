@@ -54,6 +54,8 @@ pub async fn serve(
 ) {
     let (switch, drain) = DrainSwitch::new();
     let app = App::new(engine.clone(), options, drain.clone());
+    let (watching, changes) = (app.clone(), engine.changes());
+    let feed = tokio::spawn(async move { watching.feed().fill(changes).await });
     let router = router(app.clone());
     let mut connections = JoinSet::new();
     tokio::select! {
@@ -72,6 +74,7 @@ pub async fn serve(
         () = closing => tracing::info!(target: "http", "connections that did not end were cut off"),
     }
     connections.shutdown().await;
+    feed.abort();
 }
 
 /// Resolves when no connection is left.

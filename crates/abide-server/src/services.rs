@@ -4,7 +4,10 @@
 //! buckets, options). A service that is not there has no routes.
 
 use crate::backup::BackupService;
+use abide_engine::Telemetry;
+use abide_engine::telemetry::LogsOnly;
 use abide_links::auth::Authority;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The services of a server.
@@ -18,6 +21,8 @@ pub struct Services {
     pub sync: Option<SyncService>,
     /// `/links/api`.
     pub links: Option<LinksService>,
+    /// How the server is watched.
+    pub watch: Watch,
 }
 
 /// The coordinator needs nothing but the engine.
@@ -33,4 +38,19 @@ pub struct LinksService;
 pub struct SyncService {
     /// Decides.
     pub authority: Arc<Authority>,
+}
+
+/// How a server is watched.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// The directory whose size is the store's.
+    pub store_dir: Option<PathBuf>,
+    /// Where spans of requests come from.
+    pub telemetry: Arc<dyn Telemetry>,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch { store_dir: None, telemetry: Arc::new(LogsOnly) }
+    }
 }

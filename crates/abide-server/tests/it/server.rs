@@ -34,6 +34,7 @@ pub(crate) fn every_service() -> Services {
         coordinator: Some(CoordinatorService),
         sync: Some(sync_service(Authority::Open)),
         links: Some(LinksService),
+        ..Services::default()
     }
 }
 
