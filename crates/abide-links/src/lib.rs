@@ -9,6 +9,7 @@
 //! [`processor::Processor`] for the links, [`page`] for reading one.
 
 pub mod auth;
+pub mod bookmarks;
 pub mod event;
 pub mod identity;
 pub mod limits;

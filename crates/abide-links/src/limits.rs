@@ -8,6 +8,8 @@ pub const PAGE_MS: u64 = 15_000;
 pub const PREVIEW_BYTES: u64 = 2_000_000;
 /// Time for it.
 pub const PREVIEW_MS: u64 = 8_000;
+/// Previews at a time.
+pub const PREVIEWS: usize = 8;
 /// Words below which a page counts as empty.
 pub const WORDS_MIN: usize = 20;
 /// Characters of a page's text that are kept for its summary.
@@ -38,5 +40,7 @@ pub const TAGS: usize = 20;
 pub const PAGE_LINKS: usize = 100;
 /// Links of a page that does not say how many.
 pub const PAGE_LINKS_DEFAULT: usize = 50;
+/// Rows that are read at a time.
+pub const SCANNED: usize = 1_000;
 /// Links that a search looks at.
 pub const SEARCHED: usize = 10_000;

@@ -8,8 +8,8 @@ use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, links, metrics, objects,
-    openapi, queues, sync, tickets, tokens, web,
+    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, link_keys, links, metrics,
+    objects, openapi, queues, sync, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -73,7 +73,7 @@ fn all(services: &Services) -> Routes {
     if services.sync.is_some() {
         routes = routes.and(sync::routes());
         if services.links.is_some() {
-            routes = routes.and(links::routes());
+            routes = routes.and(links::routes()).and(link_keys::routes());
         }
     }
     routes

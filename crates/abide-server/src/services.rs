@@ -7,6 +7,7 @@ use crate::backup::BackupService;
 use abide_engine::Telemetry;
 use abide_engine::telemetry::LogsOnly;
 use abide_links::auth::Authority;
+use abide_links::processor::preview::Preview;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,9 +30,12 @@ pub struct Services {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoordinatorService;
 
-/// The links need the log of their store, which is the sync backend's.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LinksService;
+/// The links need the log of their store, which is the sync backend's, and a look at pages.
+#[derive(Debug, Clone)]
+pub struct LinksService {
+    /// Looks at them.
+    pub preview: Preview,
+}
 
 /// The sync backend needs to know who may see which store.
 #[derive(Debug, Clone)]

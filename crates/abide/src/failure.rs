@@ -108,6 +108,9 @@ pub(crate) enum Failure {
     /// A command about links did not do what was asked.
     #[error(transparent)]
     Links(#[from] LinksError),
+    /// The configured model cannot be asked.
+    #[error("the model of llm.base_url cannot be used: {0}")]
+    Model(abide_llm::LlmError),
     /// The system refused threads or signals.
     #[error("the system does not let the server run: {0}")]
     System(#[source] io::Error),
@@ -145,7 +148,7 @@ impl Failure {
                 BackupError::Exists { .. } | BackupError::Io { .. } | BackupError::Damaged { .. },
             ) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
-            Self::Config(_) | Self::ListenRefused { .. } | Self::SyncKey { .. } => 2,
+            Self::Config(_) | Self::ListenRefused { .. } | Self::SyncKey { .. } | Self::Model(_) => 2,
             Self::DataDir(_)
             | Self::Store(_)
             | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
@@ -181,6 +184,7 @@ impl Failure {
             Self::Backup(BackupError::Damaged { .. }) => "backup_damaged",
             Self::Bench(_) => "bench_failed",
             Self::Links(_) => "links_failed",
+            Self::Model(_) => "model_unusable",
             Self::System(_) => "system_refused",
             Self::Output(_) => "output_failed",
             Self::Logging(_) => "logging_failed",

@@ -41,10 +41,18 @@ pub enum Credential {
 }
 
 /// A client was let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// Until then, and to be asked again then; for good if none.
     pub until: Option<Time>,
+    /// Where what comes from it comes from, if its key says so.
+    pub source: Option<String>,
+}
+
+/// Who a client is.
+struct Bearer {
+    org_id: String,
+    access: Access,
 }
 
 impl Credential {
@@ -84,20 +92,35 @@ impl Authority {
         store_id: &str,
         credential: &Credential,
     ) -> Result<Access, Denied> {
-        let Authority::Checked { tokens } = self else { return Ok(Access { until: None }) };
+        match self.bearer(engine, credential).await? {
+            None => Ok(Access { until: None, source: None }),
+            Some(Bearer { org_id, access }) => {
+                member(store_id, &org_id)?;
+                Ok(access)
+            }
+        }
+    }
+
+    /// The store of whoever shows `credential`; none in the open mode.
+    pub async fn home(&self, engine: &Engine, credential: &Credential) -> Result<Option<String>, Denied> {
+        Ok(self.bearer(engine, credential).await?.map(|bearer| bearer.org_id))
+    }
+
+    async fn bearer(&self, engine: &Engine, credential: &Credential) -> Result<Option<Bearer>, Denied> {
+        let Authority::Checked { tokens } = self else { return Ok(None) };
         match credential {
             Credential::None => Err(Denied::Missing),
             Credential::Token(token) => {
                 let verifier = tokens.as_ref().ok_or(Denied::NoTokens)?;
                 let claims = verifier.verify(token, engine.now())?;
-                member(store_id, &claims.org_id)?;
-                Ok(Access { until: Some(Time(claims.exp.saturating_mul(1_000))) })
+                let until = Some(Time(claims.exp.saturating_mul(1_000)));
+                Ok(Some(Bearer { org_id: claims.org_id, access: Access { until, source: None } }))
             }
             Credential::ApiKey(text) => {
                 let key = ApiKey::parse(text).ok_or(Denied::UnknownKey)?;
-                let bound = ask_key(engine, &key).await?;
-                member(store_id, &bound.org)?;
-                Ok(Access { until: None })
+                let Bound { org, source, .. } = ask_key(engine, &key).await?;
+                let access = Access { until: None, source: Some(source) };
+                Ok(Some(Bearer { org_id: org, access }))
             }
         }
     }

@@ -30,6 +30,13 @@ pub enum Call {
         /// How.
         changes: Changes,
     },
+    /// Change those links that a list would give.
+    UpdateListed {
+        /// Which list.
+        query: Query,
+        /// How.
+        changes: Changes,
+    },
     /// Process a link again.
     Reprocess {
         /// Which.
@@ -48,6 +55,12 @@ pub enum Call {
 pub struct Query {
     /// `inbox`, `completed`, `active`, `any`, `all` or `archive`; `active` if none.
     pub state: Option<String>,
+    /// `newest` or `oldest` first; `newest` if none.
+    pub sort: Option<String>,
+    /// Only links that were created later than this instant.
+    pub created_after: Option<String>,
+    /// Only links that were created earlier than this instant.
+    pub created_before: Option<String>,
     /// At most so many.
     pub limit: Option<usize>,
     /// `nextCursor` of the page before.

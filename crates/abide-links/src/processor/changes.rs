@@ -5,15 +5,17 @@ use super::calls::{Added, Changes, Reply, State, TagChanges};
 use super::list::view;
 use super::projection::get;
 use super::refusal::No;
-use super::rows::{Link, Wait, Wanted, hash};
+use super::rows::{Adding, Link, Wait, Wanted, hash};
 use super::work::{event, nanoid, tags};
 use crate::event::{Append, NewEvent, ToSync, sync};
 use crate::identity::Identity;
 use crate::limits::{PAGE_LINKS, TAGS};
 use crate::stamp::iso;
+use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// Saves links. One that is there, or that somebody else is just saving, is not saved again.
 pub(super) fn add(
@@ -27,14 +29,17 @@ pub(super) fn add(
     }
     let now = iso(turn.now());
     let session = turn.seed().uuid();
-    let (mut events, mut wanted) = (Vec::new(), Vec::new());
+    let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
     let tag_ids = tag_ids(turn, names, &now, &mut events)?;
     for url in urls {
         let Identity { url, key, domain } = Identity::of(url).map_err(No::from)?;
         let same = hash(&key);
         let known = match turn.get::<String>(&format!("same/{same}"))? {
             Some(id) => Some(id),
-            None => turn.get::<String>(&format!("adding/{same}"))?,
+            None => turn.get::<Adding>(&format!("adding/{same}"))?.map(|Adding { id, session }| {
+                others.insert(session);
+                id
+            }),
         };
         if let Some(id) = known {
             if get(turn, &id)?.is_some_and(|link| link.deleted_at.is_some()) {
@@ -52,10 +57,11 @@ pub(super) fn add(
         for tag_id in &tag_ids {
             events.push(tagged(turn, &id, tag_id, &now)?);
         }
-        turn.put(&format!("adding/{same}"), &id)?;
+        turn.put(&format!("adding/{same}"), &Adding { id: id.clone(), session: session.clone() })?;
         wanted.push(Wanted { id, same: Some(same) });
     }
-    write(turn, session, events, wanted)
+    others.remove(&session);
+    write(turn, session, events, wanted, &others)
 }
 
 /// Changes links.
@@ -91,34 +97,47 @@ pub(super) fn update(
         }
         wanted.push(Wanted { id: id.clone(), same: None });
     }
-    write(turn, session, events, wanted)
+    write(turn, session, events, wanted, &BTreeSet::new())
 }
 
 /// Asks for a link again.
 pub(super) fn reprocess(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
     get(turn, id)?.ok_or_else(|| No::UnknownLink(id.to_owned()))?;
-    let session = turn.seed().uuid();
     let again = json!({ "linkId": id, "requestedAt": iso(turn.now()) });
+    write_about(turn, id, event("v1.LinkReprocessRequested", again)?)
+}
+
+/// Stops the processing of a link that was not begun yet.
+pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
+    let stopped = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
+    write_about(turn, id, event("v1.LinkProcessingCancelled", stopped)?)
+}
+
+fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<Reply>, Halt<No>> {
+    let session = turn.seed().uuid();
     let wanted = vec![Wanted { id: id.to_owned(), same: None }];
-    write(turn, session, vec![event("v1.LinkReprocessRequested", again)?], wanted)
+    write(turn, session, vec![event], wanted, &BTreeSet::new())
 }
 
 /// One event of a request has come back by the log; at the last, whoever waits is answered.
 pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<No>> {
-    let key = format!("wait/{session}");
-    let Some(mut wait) = turn.get::<Wait>(&key)? else { return Ok(()) };
-    wait.left = wait.left.saturating_sub(1);
-    if wait.left > 0 {
-        return Ok(turn.put(&key, &wait)?);
+    let mut heard = vec![session.to_owned()];
+    while let Some(session) = heard.pop() {
+        let key = format!("wait/{session}");
+        let Some(mut wait) = turn.get::<Wait>(&key)? else { continue };
+        wait.left = wait.left.saturating_sub(1);
+        if wait.left > 0 {
+            turn.put(&key, &wait)?;
+            continue;
+        }
+        let reply = reply(turn, &wait.links)?;
+        turn.resolve(&wait.ticket, &reply)?;
+        for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
+            turn.delete(&format!("adding/{same}"));
+        }
+        turn.delete(&key);
+        heard.extend(wait.then);
     }
-    let reply = reply(turn, &wait.links)?;
-    for ticket in &wait.tickets {
-        turn.resolve(ticket, &reply)?;
-    }
-    for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
-        turn.delete(&format!("adding/{same}"));
-    }
-    turn.delete(&key);
     Ok(())
 }
 
@@ -145,16 +164,28 @@ fn write(
     session: String,
     events: Vec<NewEvent>,
     links: Vec<Wanted>,
+    others: &BTreeSet<String>,
 ) -> Result<Answer<Reply>, Halt<No>> {
-    if events.is_empty() {
+    let mut left = events.len();
+    for other in others {
+        let key = format!("wait/{other}");
+        if let Some(mut wait) = turn.get::<Wait>(&key)? {
+            wait.then.push(session.clone());
+            turn.put(&key, &wait)?;
+            left += 1;
+        }
+    }
+    if left == 0 {
         return Ok(reply(turn, &links)?.into());
     }
     let ticket = turn.open_ticket();
-    let wait = Wait { left: events.len(), tickets: vec![ticket.clone()], links };
-    turn.put(&format!("wait/{session}"), &wait)?;
+    turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
     let log = sync(turn.object().name.as_str())?;
-    let (client_id, key) = (API_CLIENT.to_owned(), session.clone());
-    turn.send(&log, &ToSync::Append(Append { events, client_id, session_id: session, key }))?;
+    for (at, events) in events.chunks(EVENTS_PER_APPEND).enumerate() {
+        let (client_id, key) = (API_CLIENT.to_owned(), format!("{session}/{at}"));
+        let (events, session_id) = (events.to_vec(), session.clone());
+        turn.send(&log, &ToSync::Append(Append { events, client_id, session_id, key }))?;
+    }
     Ok(Answer::Later(ticket))
 }
 

@@ -1,6 +1,6 @@
 //! Fetching a link's page: outside work.
 
-use crate::limits::{PAGE_BYTES, PAGE_MS, PREVIEW_BYTES, PREVIEW_MS};
+use crate::limits::{PAGE_BYTES, PAGE_MS};
 use crate::page::{self, Failure, Outcome, Verdict};
 use abide_core::job::{AttemptEnd, CoolDown, Finish, RetryWish};
 use abide_core::name::LimitKey;
@@ -77,7 +77,13 @@ fn finish(error: &FetchError, is_last: bool) -> Finish {
     finish
 }
 
-async fn fetch(fetcher: &Fetcher, url: &str, bytes_max: u64, total_ms: u64) -> Result<Outcome, FetchError> {
+/// Fetches a page and reads it.
+pub(super) async fn fetch(
+    fetcher: &Fetcher,
+    url: &str,
+    bytes_max: u64,
+    total_ms: u64,
+) -> Result<Outcome, FetchError> {
     let mut ask = Ask { bytes_max, total_ms, ..Ask::page(url) };
     ask.headers
         .insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"));
@@ -92,9 +98,4 @@ async fn fetch(fetcher: &Fetcher, url: &str, bytes_max: u64, total_ms: u64) -> R
     let read = tokio::task::spawn_blocking(move || page::read(&url, content_type.as_deref(), &body));
     // A page that the reader chokes on is one that cannot be read.
     Ok(read.await.unwrap_or_else(|_| Outcome::Failed(Failure::unreadable(Verdict::Permanent))))
-}
-
-/// What a link to `url` would show, for whoever is about to save it.
-pub async fn preview(fetcher: &Fetcher, url: &str) -> Result<Outcome, FetchError> {
-    fetch(fetcher, url, PREVIEW_BYTES, PREVIEW_MS).await
 }

@@ -9,7 +9,7 @@
 //! | `link/{id}` | a link with its newest snapshot and summary, its status and its tags |
 //! | `url/{hash}` | the link with exactly this URL |
 //! | `same/{hash}` | the first link of those that lead to the same page |
-//! | `new/{state}/{place}` | links of a state, newest first |
+//! | `new/{state}/{place}`, `old/{state}/{place}` | links of a state, newest and oldest first |
 //! | `tally` | how many links there are in each state |
 //! | `tag/{id}`, `named/{name}` | a tag, and which one has this name |
 //! | `tagging/{id}` | which link and tag an event tied together |
@@ -23,9 +23,11 @@ mod changes;
 pub mod fetch;
 mod list;
 mod object;
+pub mod preview;
 pub mod projection;
 mod refusal;
 pub mod rows;
+mod sort;
 pub mod summarize;
 mod work;
 

@@ -38,11 +38,21 @@ impl Object for Processor {
             }
             Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
             Call::Update { ids, changes } => changes::update(turn, &ids, &changes),
+            Call::UpdateListed { query, changes } => {
+                let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
+                let ids: Vec<String> = ids.collect();
+                if ids.is_empty() {
+                    return Ok(Reply::Added(Vec::new()).into());
+                }
+                changes::update(turn, &ids, &changes)
+            }
             Call::Reprocess { id } => changes::reprocess(turn, &id),
             Call::Cancel { id } => {
                 let link = get(turn, &id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
-                if let Some(under_way) = turn.get::<Work>(&work::work_key(&id))? {
-                    work::stop(turn, &id, &under_way)?;
+                match turn.get::<Work>(&work::work_key(&id))? {
+                    Some(under_way) => work::stop(turn, &id, &under_way)?,
+                    None if link.is_pending() => return changes::cancel(turn, &id),
+                    None => {}
                 }
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }

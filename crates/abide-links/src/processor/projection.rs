@@ -3,6 +3,7 @@
 use super::calls::State;
 use super::refusal::No;
 use super::rows::{Link, Processing, Status, Tag, Tally, hash};
+use super::sort::Sort;
 use crate::event::Event;
 use crate::identity::Identity;
 use crate::page::Metadata;
@@ -86,19 +87,21 @@ pub fn put(turn: &mut Turn<'_>, before: Option<&Link>, after: &Link) -> Result<(
     if was != Some(is) {
         let mut tally: Tally = turn.get("tally")?.unwrap_or_default();
         if let Some((was, before)) = was.zip(before) {
-            turn.delete(&place(was, before));
+            Sort::BOTH.iter().for_each(|sort| turn.delete(&place(*sort, was, before)));
             *tally.of(was) -= 1;
         }
-        turn.put(&place(is, after), &after.id)?;
+        for sort in Sort::BOTH {
+            turn.put(&place(sort, is, after), &after.id)?;
+        }
         *tally.of(is) += 1;
         turn.put("tally", &tally)?;
     }
     Ok(turn.put(&format!("link/{}", after.id), after)?)
 }
 
-/// The key of a link among those of its state: the newest come first.
-pub fn place(state: State, link: &Link) -> String {
-    format!("new/{}/{:014}/{}", state.as_str(), 99_999_999_999_999 - link.created_at.0, link.id)
+/// The key of a link among those of its state.
+fn place(sort: Sort, state: State, link: &Link) -> String {
+    format!("{}{}/{}", sort.prefix(state), sort.rank(link.created_at), link.id)
 }
 
 fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meaning, Halt<No>> {

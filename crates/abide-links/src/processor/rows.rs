@@ -133,12 +133,23 @@ pub struct Answered {
 /// Somebody waits for what they wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Events that have not come back yet.
+    /// Events that have not come back yet, and others whose events have not.
     pub left: usize,
     /// Who is answered.
-    pub tickets: Vec<Ticket>,
+    pub ticket: Ticket,
     /// What they wrote about.
     pub links: Vec<Wanted>,
+    /// Sessions of others who wait for this one, because it adds what they want.
+    pub then: Vec<String>,
+}
+
+/// A link that is on its way to the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adding {
+    /// Its id.
+    pub id: String,
+    /// Whose request adds it.
+    pub session: String,
 }
 
 /// A link that somebody wrote about.
@@ -167,6 +178,7 @@ impl Record for Tag {}
 impl Record for Work {}
 impl Record for Answered {}
 impl Record for Wait {}
+impl Record for Adding {}
 impl Record for Tally {}
 
 /// A key of bounded length for a text of any length.

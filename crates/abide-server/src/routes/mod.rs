@@ -9,6 +9,7 @@ pub(crate) mod health;
 pub(crate) mod jobs;
 pub(crate) mod lease;
 pub(crate) mod limits;
+pub(crate) mod link_keys;
 pub(crate) mod links;
 pub(crate) mod metrics;
 pub(crate) mod objects;

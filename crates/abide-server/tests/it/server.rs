@@ -2,10 +2,13 @@
 
 use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
+use abide_engine::clock::SystemClock;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
+use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_links::auth::Authority;
 use abide_links::auth::keys::ApiKeys;
+use abide_links::processor::{self, preview::Preview};
 use abide_links::sync::SyncLog;
 use abide_server::{
     Admission, BackupService, CoordinatorService, LinksService, NoBackup, ServerOptions, Services,
@@ -33,9 +36,15 @@ pub(crate) fn every_service() -> Services {
         backup: Some(backup),
         coordinator: Some(CoordinatorService),
         sync: Some(sync_service(Authority::Open)),
-        links: Some(LinksService),
+        links: Some(LinksService { preview: Preview::new(fetcher()) }),
         ..Services::default()
     }
+}
+
+/// Fetches pages of this machine.
+fn fetcher() -> Fetcher {
+    let clock = Arc::new(SystemClock::new());
+    Fetcher::new(Guard::new(Reach::Anywhere), FetchOptions::default(), clock).expect("as the test made it")
 }
 
 pub(crate) fn sync_service(authority: Authority) -> SyncService {
@@ -83,8 +92,10 @@ impl Server {
             tokens::register(&mut registry).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
-            registry.object(SyncLog::alone()).expect("as the test made it");
+            registry.object(SyncLog::with_processor()).expect("as the test made it");
             registry.object(ApiKeys).expect("as the test made it");
+            let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
+            processor::register(&mut registry, links).expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");

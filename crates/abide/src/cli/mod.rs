@@ -6,7 +6,7 @@ mod links;
 mod queue;
 mod work;
 
-pub(crate) use links::{KeyCommand, LinksCommand, TokenFlags};
+pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
 pub(crate) use work::{
     DeadCommand, DeadRef, JobCommand, JobListArgs, LimitCommand, LimitSetArgs, ObjectCommand,
@@ -118,7 +118,7 @@ pub(crate) enum Command {
     /// Measure this machine, or serve a durable counter for load from outside.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
-    /// Say who may sync a store's log.
+    /// Save and find links, and say who may sync them.
     Links {
         /// What to do.
         #[command(subcommand)]

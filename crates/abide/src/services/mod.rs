@@ -35,7 +35,7 @@ impl Hosted {
         abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         sync::add(config, &mut hosted)?;
-        links::add(&mut hosted)?;
+        links::add(config, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
         Ok(hosted)
     }
@@ -45,6 +45,8 @@ impl Hosted {
         let mut hosted = Hosted::only(Registry::new());
         abide_server::tokens::register(&mut hosted.registry)?;
         downloads::add_defaults(config, &mut hosted)?;
+        sync::add_private(&mut hosted)?;
+        links::add_idle(config, &mut hosted)?;
         Ok(hosted)
     }
 }

@@ -12,9 +12,17 @@ use crate::config::{Config, Sync};
 use crate::failure::Failure;
 
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
+    add_for(authority(config)?, hosted)
+}
+
+/// Only the command that hosts it may do anything.
+pub(super) fn add_private(hosted: &mut Hosted) -> Result<(), Failure> {
+    add_for(Authority::Checked { tokens: None }, hosted)
+}
+
+fn add_for(authority: Authority, hosted: &mut Hosted) -> Result<(), Failure> {
     hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
-    let authority = authority(config)?;
     hosted.services.sync = Some(SyncService { authority: Arc::new(authority) });
     Ok(())
 }
