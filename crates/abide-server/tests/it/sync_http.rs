@@ -77,3 +77,31 @@ fn an_author_inside_is_numbered_and_a_repeated_key_changes_nothing() {
     wire.pull(json!("2"), "s", false, None);
     assert_eq!(wire.page().0, [1, 2, 3]);
 }
+
+#[test]
+fn a_pull_over_http_gets_every_page_at_once_and_an_export_every_event() {
+    let server = Server::start();
+    let events: Vec<Value> = (0..250).map(|n| json!({"name": "n", "args": n})).collect();
+    let append = json!({"events": events, "clientId": "me", "sessionId": "now", "key": "k"});
+    server.ok("POST /sync/s/events", &append.to_string());
+    let pulled =
+        ask(&server, &request("SyncHttpRpc.Pull", json!({"storeId": "s", "cursor": {"_tag": "None"}})));
+    let frames = pulled.as_array().unwrap();
+    let (exit, chunks) = frames.split_last().unwrap();
+    assert_eq!((&exit["_tag"], &exit["exit"]["_tag"]), (&json!("Exit"), &json!("Success")));
+    let pages = chunks.iter().flat_map(|chunk| chunk["values"].as_array().unwrap());
+    let batches: Vec<&Vec<Value>> = pages.map(|page| page["batch"].as_array().unwrap()).collect();
+    assert_eq!(batches.iter().map(|batch| batch.len()).collect::<Vec<_>>(), [100, 100, 50]);
+    let numbers = batches.into_iter().flatten().map(|item| item["eventEncoded"]["seqNum"].as_i64().unwrap());
+    assert_eq!(numbers.collect::<Vec<_>>(), (1..=250).collect::<Vec<_>>());
+
+    let export = server.ask("GET /sync/s/events?after=240", "");
+    assert_eq!(export.header("content-type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = export.body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected: Vec<Value> = (241..=250)
+        .map(|n| {
+            json!({"name": "n", "args": n - 1, "seqNum": n, "parentSeqNum": n - 1, "clientId": "me", "sessionId": "now"})
+        })
+        .collect();
+    assert_eq!(lines, expected);
+}

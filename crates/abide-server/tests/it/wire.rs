@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use serde_json::{Value, json};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
@@ -71,11 +71,24 @@ impl Wire {
             "payload": {"storeId": store, "batch": batch, "backendId": backend}}));
     }
 
+    /// Begins a text frame of so many bytes, and sends none of them.
+    pub(crate) fn announce(&mut self, bytes: u64) {
+        let mut head = vec![0x81, 0xff];
+        head.extend_from_slice(&bytes.to_be_bytes());
+        head.extend_from_slice(&[0; 4]);
+        self.0.get_mut().write_all(&head).expect("it is open");
+    }
+
     /// The next frame.
     pub(crate) fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_text()).expect("JSON")
+    }
+
+    /// The next frame to the letter.
+    pub(crate) fn next_text(&mut self) -> String {
         loop {
             match self.0.read().expect("a frame") {
-                Message::Text(text) => return serde_json::from_str(&text).expect("JSON"),
+                Message::Text(text) => return text.to_string(),
                 Message::Ping(_) | Message::Pong(_) => {}
                 other => panic!("{other:?}"),
             }

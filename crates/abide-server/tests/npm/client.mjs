@@ -22,7 +22,7 @@ const until = async (what, check) => {
   for (let i = 0; i < 400; i++) { if (check()) return; await new Promise((r) => setTimeout(r, 50)) }
   throw new Error('never: ' + what)
 }
-const commit = (store, id) => store.commit(events.linkCreated({ id, url: 'http://e.org/' + id, domain: 'e.org', createdAt: new Date(0) }))
+const commit = (store, id) => store.commit(events.linkCreated({ id, url: 'http://localhost:1/' + id, domain: 'localhost', createdAt: new Date(0) }))
 
 const syncPayload = payload === undefined ? undefined : JSON.parse(payload)
 const a = await open('acme', 'alice', syncPayload)
