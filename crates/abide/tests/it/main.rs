@@ -1,5 +1,7 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
+mod browser;
+mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
 mod client;
 mod config_file;
