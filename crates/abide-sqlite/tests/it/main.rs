@@ -8,6 +8,7 @@ mod faults;
 mod kill;
 mod leftovers;
 mod lists;
+mod million;
 mod open;
 mod snapshot;
 mod suite;
