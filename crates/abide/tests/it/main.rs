@@ -12,3 +12,4 @@ mod python;
 mod queue;
 mod serve;
 mod served;
+mod steer;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{runtime, told_to_stop};
 use crate::output::Output;
-use crate::reach::{Client, Missing, Path, Reach, ReachError};
+use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
 use crate::services::{Hosted, downloads};
 
 /// How often the queue is looked at.
@@ -236,11 +236,6 @@ async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) ->
     }
 }
 
-#[derive(Deserialize)]
-struct JobPage {
-    jobs: Vec<Value>,
-}
-
 /// Whether nothing is left that a download could do: what waits for a URL does not count.
 async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<bool, ReachError> {
     if counts.left() == 0 {
@@ -250,10 +245,9 @@ async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<boo
         let path = Path::v1(["jobs"])
             .with("state", Some(state))
             .with("queue", Some(queue))
-            .with("kind", Some(DOWNLOAD))
-            .with("limit", Some(1));
-        match client.get::<JobPage>(&path).await {
-            Ok(page) if page.jobs.is_empty() => {}
+            .with("kind", Some(DOWNLOAD));
+        match reach::list(client, &path, "jobs", 1).await {
+            Ok(listed) if listed.items.is_empty() => {}
             Ok(_) | Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => return Ok(false),
             Err(error) => return Err(error),
         }
