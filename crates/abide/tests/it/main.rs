@@ -7,6 +7,7 @@ mod config_show;
 mod environment;
 mod exit_code;
 mod kill;
+mod kill_work;
 mod place;
 mod python;
 mod queue;

@@ -77,7 +77,7 @@ fn lists_are_narrowed_by_every_filter() {
     job("mail", "send", "a1");
     job("mail", "drop", "a2");
     job("post", "send", "b1");
-    served.ok("POST /v1/queues/work/pause", "");
+    served.ok("POST /v1/queues/work-queue/pause", "");
     served.ok("POST /coordinator/c/queue", r#"{"message": "m", "delay": 5000}"#);
     served.ok("POST /v1/jobs/2/cancel", "");
     for (flags, expected) in [
