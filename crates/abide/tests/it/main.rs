@@ -4,6 +4,7 @@
 mod client;
 mod config_file;
 mod config_show;
+mod downloads;
 mod environment;
 mod exit_code;
 mod kill;
