@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::counts::{self, Counts};
+use super::counts::{self, Counts, EngineCounts};
 use super::puller::{Puller, Told};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
@@ -229,7 +229,7 @@ async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) ->
             let text = format!("Queue: queued={queued}, in_progress={in_progress}, done={done}");
             output.message(&text, &counts);
         }
-        if args.drain && is_drained(client, &args.queue, &counts).await? {
+        if args.drain && is_drained(client, &args.queue, tally, &found.counts).await? {
             bar.finish_and_clear();
             return Ok(());
         }
@@ -237,10 +237,18 @@ async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) ->
 }
 
 /// Whether nothing is left that a download could do: what waits for a URL does not count.
-async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<bool, ReachError> {
-    if counts.left() == 0 {
+///
+/// The lists are asked one after the other, and a job may move behind their back, so nothing may have moved meanwhile.
+async fn is_drained(
+    client: &Client,
+    queue: &str,
+    tally: &Tally,
+    counts: &EngineCounts,
+) -> Result<bool, ReachError> {
+    if Counts::from(*counts).left() == 0 {
         return Ok(true);
     }
+    let ended = tally.ended();
     for state in ["running", "ready", "scheduled"] {
         let path = Path::v1(["jobs"])
             .with("state", Some(state))
@@ -252,7 +260,11 @@ async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<boo
             Err(error) => return Err(error),
         }
     }
-    Ok(true)
+    match counts::read(client, queue).await {
+        Ok(after) => Ok(after.counts == *counts && tally.ended() == ended),
+        Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn bar(output: Output) -> ProgressBar {
