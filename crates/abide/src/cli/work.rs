@@ -13,7 +13,7 @@ A TIME is an instant (2026-01-31T12:00:00Z), a date (2026-01-31, its beginning i
 pub(crate) enum JobCommand {
     /// Print jobs, newest first.
     #[command(after_help = TIMES)]
-    List(JobListArgs),
+    List(Box<JobListArgs>),
     /// Print one job with its attempts.
     Show {
         /// Its number.

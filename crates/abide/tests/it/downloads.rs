@@ -135,12 +135,15 @@ fn killed_run(place: &Place, end: &str) {
     let job = ok(place, "job show 1");
     let ends = (&job["attempts"][0]["end"], &job["attempts"][1]["end"]);
     assert_eq!(ends, (&json!(end), &json!("done")), "{job}");
-    let resumed = files.requests().pop().unwrap();
-    let resumed_from = job["result"]["resumed_from"].as_u64().unwrap();
+    let resumed = files.requests().pop().expect("a request");
+    let resumed_from = job["result"]["resumed_from"].as_u64().expect("a number");
     assert_eq!(resumed.header("if-range"), Some("\"v1\""));
     assert_eq!(resumed.header("range"), Some(format!("bytes={resumed_from}-").as_str()));
     assert!(resumed_from > 0);
-    assert!(std::fs::read(place.path("work/files/big.bin")).unwrap() == body, "the file is whole");
+    assert!(
+        std::fs::read(place.path("work/files/big.bin")).is_ok_and(|file| file == body),
+        "the file is whole"
+    );
 }
 
 #[test]

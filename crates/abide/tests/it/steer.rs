@@ -35,7 +35,7 @@ fn ok(place: &Place, arguments: &str) -> Value {
 /// The numbers of the jobs that a list shows.
 fn listed(place: &Place, flags: &str) -> Vec<i64> {
     let list = ok(place, &format!("job list {flags}"));
-    list["jobs"].as_array().unwrap().iter().map(|job| job["job"].as_i64().unwrap()).collect()
+    list["jobs"].as_array().expect("jobs").iter().map(|job| job["job"].as_i64().expect("a number")).collect()
 }
 
 #[test]
