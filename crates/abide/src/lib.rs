@@ -83,6 +83,9 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         Command::Limit { command } => {
             commands::limit::run(&Config::from_resolved(&resolved), command, output)
         }
+        Command::Token { command } => {
+            commands::token::run(&Config::from_resolved(&resolved), command, output)
+        }
         Command::Backup { file } => commands::backup::backup(&Config::from_resolved(&resolved), file, output),
         Command::Restore { file } => {
             commands::backup::restore(&Config::from_resolved(&resolved), file, output)
