@@ -1,5 +1,7 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
+mod browser;
+mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
 mod client;
 mod config_file;
@@ -7,6 +9,8 @@ mod config_show;
 mod downloads;
 mod environment;
 mod exit_code;
+mod feed;
+mod full_disk;
 mod kill;
 mod kill_work;
 mod place;
@@ -15,3 +19,4 @@ mod queue;
 mod serve;
 mod served;
 mod steer;
+mod telemetry;
