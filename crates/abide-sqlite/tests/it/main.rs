@@ -8,6 +8,7 @@ mod faults;
 mod kill;
 mod leftovers;
 mod open;
+mod power;
 mod snapshot;
 mod suite;
 mod world;
