@@ -112,13 +112,7 @@ impl World<'_> {
         let tag = format!("{}-{}", self.steps_done, self.work.seed());
         let promise = self.calls.relaying(&counter, by, &tag);
         let call = RelayCall { counter: counter.name.as_str().to_owned(), addition: Addition { by, tag } };
-        let relay = object("relay", "r");
-        if self.is_alone() {
-            return self.call(relay, &call, promise);
-        }
-        // Without a key: absence is no fence between two engines that run the same call for an object that keeps nothing.
-        let call = Call { object: relay, body: json(&call), key: None };
-        self.happen_in(0, Happening::Send(Box::new(Errand { call, promise, sends_left: 1, last: None })));
+        self.call(object("relay", "r"), &call, promise);
     }
 
     fn transfer(&mut self) {
@@ -267,9 +261,7 @@ impl World<'_> {
                 Some(LimitPolicy { concurrency: Some(limit), rates: Vec::new(), burst: 0 })
             }
             _ => {
-                // Not both for a queue's own key: when its concurrency frees while its rate is used up, the store wakes
-                // nobody.
-                let concurrency = (key != own && self.work.once_in(2)).then_some(2);
+                let concurrency = self.work.once_in(2).then_some(2);
                 Some(LimitPolicy { concurrency, rates: vec![rate], burst: self.work.between(0, 2) as u32 })
             }
         };

@@ -49,6 +49,9 @@ const JOURNALS: c_int = ffi::SQLITE_OPEN_MAIN_JOURNAL | ffi::SQLITE_OPEN_SUPER_J
 /// Numbers the disks of a process: each has a name of its own in SQLite.
 static DISKS: AtomicU64 = AtomicU64::new(0);
 
+// SAFETY: the disk is behind a lock, SQLite's list of file systems has its own, and `vfs` is only touched by `drop`.
+unsafe impl Send for TestDisk {}
+
 impl TestDisk {
     /// An empty disk. What it loses and how it fails follows from `seed`.
     #[must_use]

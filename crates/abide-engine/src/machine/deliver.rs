@@ -128,6 +128,9 @@ impl Machine {
 
     /// Reads on in an object's inbox and followed logs when memory has room for more.
     pub(super) fn read_on(&mut self, id: SlotId) {
+        if self.phase == Phase::Draining {
+            return;
+        }
         let slot = self.slots.get(id);
         if let Some(after) = slot.stored.after
             && !slot.stored.reading

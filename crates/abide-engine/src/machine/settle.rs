@@ -213,13 +213,16 @@ impl Machine {
     }
 
     /// Turns of a slot were in a batch that failed. Its calls fail. A check says nothing about the turns after it; what
-    /// ran after a commit is run again, and its own commits that are on their way will be refused.
+    /// ran after a commit is run again, and its own commits that are on their way will be refused. An event whose commit
+    /// the store rejects for good has failed: running it again would give the same commit.
     fn turns_not_written(&mut self, id: SlotId, tokens: &[WriteToken], error: &StoreError) {
         let Some(slot) = self.slots.find(id) else { return };
         let in_batch = |pending: &Pending| pending.then.token().is_some_and(|token| tokens.contains(&token));
         let is_commit = |pending: &Pending| matches!(pending.then, Then::Commit { .. });
         let from = slot.pending.iter().position(|pending| in_batch(pending) && is_commit(pending));
+        let is_for_good = matches!(error, StoreError::Rejected(_)) && tokens.len() == 1;
         let mut failed = Vec::new();
+        let mut hopeless = Vec::new();
         let mut kept = VecDeque::new();
         let mut rerun_from = None;
         for (index, pending) in std::mem::take(&mut slot.pending).into_iter().enumerate() {
@@ -228,6 +231,11 @@ impl Machine {
             }
             match pending.delivery.origin {
                 Origin::Call { id: call, .. } if in_batch(&pending) => failed.push(call),
+                Origin::Message { .. } | Origin::Alarm { .. } | Origin::Entries { .. }
+                    if is_for_good && in_batch(&pending) =>
+                {
+                    hopeless.push(pending.delivery);
+                }
                 Origin::Call { .. }
                 | Origin::Message { .. }
                 | Origin::Alarm { .. }
@@ -243,6 +251,9 @@ impl Machine {
         }
         for call in failed {
             self.reply(call, Err(CallError::Store(error.clone())));
+        }
+        for delivery in hopeless {
+            self.write_failure(id, delivery.origin, delivery.failures, error.to_string());
         }
         self.settle(id);
         self.enqueue_slot(id);
