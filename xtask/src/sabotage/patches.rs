@@ -1,0 +1,167 @@
+//! The patches: each takes one promise away, and names what notices.
+
+/// One way to break it.
+pub(super) struct Patch {
+    pub(super) name: &'static str,
+    pub(super) file: &'static str,
+    /// Found exactly once in the file.
+    pub(super) find: &'static str,
+    pub(super) replace: &'static str,
+    pub(super) catcher: Catcher,
+}
+
+/// What notices.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Catcher {
+    /// So many seeds of the simulator.
+    Seeds(&'static str),
+    /// Tests of a crate by their name.
+    Test(&'static str, &'static str),
+}
+
+const SOME: Catcher = Catcher::Seeds("60");
+const MANY: Catcher = Catcher::Seeds("400");
+const POWER: Catcher = Catcher::Test("abide-sqlite", "power::nothing");
+
+pub(super) const PATCHES: &[Patch] = &[
+    Patch {
+        name: "drop the fence",
+        file: "crates/abide-store/src/memory/objects.rs",
+        find: "if holds { Ok(()) } else { Err(Refused::Moved) }",
+        replace: "if holds || true { Ok(()) } else { Err(Refused::Moved) }",
+        catcher: SOME,
+    },
+    Patch {
+        name: "acknowledge before the sync",
+        file: "crates/abide-sqlite/src/open.rs",
+        find: "PRAGMA synchronous = FULL;",
+        replace: "PRAGMA synchronous = OFF;",
+        catcher: POWER,
+    },
+    Patch {
+        name: "sync at checkpoints only",
+        file: "crates/abide-sqlite/src/open.rs",
+        find: "PRAGMA synchronous = FULL;",
+        replace: "PRAGMA synchronous = NORMAL;",
+        catcher: POWER,
+    },
+    Patch {
+        name: "let a failed commit come back",
+        file: "crates/abide-sqlite/src/store.rs",
+        find: "        begin_log_anew(&link).map_err(Fault::into_store)?;\n",
+        replace: "",
+        catcher: POWER,
+    },
+    Patch {
+        name: "call a failed sync a refusal",
+        file: "crates/abide-sqlite/src/error.rs",
+        find: "                StoreError::Ambiguous(error.to_string())\n",
+        replace: "                StoreError::Unavailable(error.to_string())\n",
+        catcher: POWER,
+    },
+    Patch {
+        name: "merge a stale row",
+        file: "crates/abide-engine/src/machine/loads.rs",
+        find: "header.version == version && header.by == by",
+        replace: "header.version <= version || header.by == by || true",
+        catcher: MANY,
+    },
+    Patch {
+        name: "lose an alarm on restart",
+        file: "crates/abide-engine/src/machine/timers.rs",
+        find: "        self.timetable.alarm_at = Some(self.now);\n",
+        replace: "",
+        catcher: SOME,
+    },
+    Patch {
+        name: "double-free a limit",
+        file: "crates/abide-store/src/memory/attempts.rs",
+        find: "        for key in &keys {\n            self.free_key(key);",
+        replace: "        for key in &keys {\n            self.free_key(key);\n            self.free_key(key);",
+        catcher: SOME,
+    },
+    Patch {
+        name: "reuse an incarnation",
+        file: "crates/abide-engine/src/machine/mod.rs",
+        find: "        self.lives_begun += 1;\n",
+        replace: "",
+        catcher: SOME,
+    },
+    Patch {
+        name: "reply before an earlier commit",
+        file: "crates/abide-engine/src/machine/turns.rs",
+        find: "(&delivery.origin, self.slots.get(id).pending.is_empty())",
+        replace: "(&delivery.origin, true)",
+        catcher: MANY,
+    },
+    Patch {
+        name: "let a late ack win",
+        file: "crates/abide-store/src/memory/attempts.rs",
+        find: "        if job.is_held_by(lease) {\n            self.end_attempt(",
+        replace: "        if job.is_held_by(lease) || job.running.is_some() {\n            self.end_attempt(",
+        catcher: MANY,
+    },
+    Patch {
+        name: "run an ambiguous call again",
+        file: "crates/abide-engine/src/machine/settle.rs",
+        find: "                Origin::Call { id: call, key: None } if was_in_batch => unknown.push(*call),\n",
+        replace: "                Origin::Call { id: call, key: None } if was_in_batch && call.0 == 0 => unknown.push(*call),\n",
+        catcher: MANY,
+    },
+    Patch {
+        name: "let a key take effect twice",
+        file: "crates/abide-store/src/memory/commit.rs",
+        find: "        self.check_key(commit)?;\n",
+        replace: "        self.check_key(commit).ok();\n",
+        catcher: MANY,
+    },
+    Patch {
+        name: "keep what ran on a refused commit",
+        file: "crates/abide-engine/src/machine/settle.rs",
+        find: "            Refused::Moved => slot.rerun_from(at),\n",
+        replace: "            Refused::Moved => slot.rerun_from(at + 1),\n",
+        catcher: SOME,
+    },
+    Patch {
+        name: "consume a message and leave it there",
+        file: "crates/abide-store/src/memory/commit.rs",
+        find: "                self.messages.remove(*id);\n",
+        replace: "                let _ = id;\n",
+        catcher: SOME,
+    },
+    Patch {
+        name: "let time run backwards",
+        file: "crates/abide-store/src/memory/state.rs",
+        find: "        self.now = self.now.max(now);\n        let mut woken",
+        replace: "        self.now = now;\n        let mut woken",
+        catcher: Catcher::Test("abide-store", "the_memory_store_passes_the_suite"),
+    },
+    Patch {
+        name: "retry a failing event for ever",
+        file: "crates/abide-engine/src/machine/settle.rs",
+        find: "if failed >= TURN_ATTEMPTS {",
+        replace: "if failed >= TURN_ATTEMPTS + 1_000_000 {",
+        catcher: SOME,
+    },
+    Patch {
+        name: "deliver past messages that wait in the store",
+        file: "crates/abide-engine/src/machine/deliver.rs",
+        find: "} else if may_be_others {",
+        replace: "} else if may_be_others && message.id.0 == 0 {",
+        catcher: MANY,
+    },
+    Patch {
+        name: "ask for no reply after a refusal",
+        file: "crates/abide-engine/src/machine/slot.rs",
+        find: "                    key.is_new = false;\n",
+        replace: "                    key.is_new |= false;\n",
+        catcher: MANY,
+    },
+    Patch {
+        name: "forget on SQLite that a key was used",
+        file: "crates/abide-sqlite/src/commit.rs",
+        find: "            && self.has_reply(&commit.object, &reply.key)?\n",
+        replace: "            && self.has_reply(&commit.object, &reply.key)?\n            && commit.at.0 == 0\n",
+        catcher: Catcher::Test("abide-sqlite", "suite::every_story"),
+    },
+];
