@@ -187,7 +187,9 @@ mod tests {
         check_crate(
             "abide-sqlite",
             "[dev-dependencies]\nabide-engine = {}\n",
-            &["4: abide-sqlite may not use abide-engine (it may use: abide-core, abide-store; its tests also: abide-testdisk)"],
+            &[
+                "4: abide-sqlite may not use abide-engine (it may use: abide-core, abide-store; its tests also: abide-testdisk)",
+            ],
         );
         let services = "(it may use: abide-core, abide-engine, abide-blob, abide-media, abide-fetch, abide-llm; \
                         its tests also: abide-store)";

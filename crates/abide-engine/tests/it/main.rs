@@ -3,6 +3,7 @@
 
 mod fairness;
 mod faults;
+mod machine;
 mod objects;
 mod schema;
 mod threads;
