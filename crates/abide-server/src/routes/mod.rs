@@ -1,6 +1,7 @@
 //! The routes, one noun each. They only decode, call and encode.
 
 pub(crate) mod attempts;
+pub(crate) mod backup;
 pub(crate) mod coordinator;
 pub(crate) mod dead;
 pub(crate) mod health;
@@ -10,3 +11,4 @@ pub(crate) mod limits;
 pub(crate) mod objects;
 pub(crate) mod queues;
 pub(crate) mod tickets;
+pub(crate) mod tokens;
