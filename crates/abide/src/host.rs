@@ -88,6 +88,7 @@ impl Host {
             return Err(failure);
         }
         data_dir.set_address(address.to_string())?;
+        services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {

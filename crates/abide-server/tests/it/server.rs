@@ -25,7 +25,7 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 pub(crate) fn every_service() -> Services {
     let backup =
         BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
-    Services { backup: Some(backup), coordinator: Some(CoordinatorService) }
+    Services { backup: Some(backup), coordinator: Some(CoordinatorService), ..Services::default() }
 }
 
 /// A running server.
