@@ -4,6 +4,7 @@ use crate::counts::{Counts, IN_EVERY_SEED};
 use crate::outcome::{Failure, Report};
 use crate::plan::Plan;
 use crate::run as run_one;
+use crate::world::{CRASHES, EVENTS};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,6 +24,8 @@ pub struct Sum {
     pub counts: Counts,
     /// Seeds in which something did not happen that must in every one.
     pub without: Vec<(u64, &'static str)>,
+    /// Seeds with fewer events or crashes than a seed has at least.
+    pub short: Vec<u64>,
     /// The first seed that failed, if one did.
     pub failure: Option<Failure>,
 }
@@ -35,6 +38,9 @@ impl Sum {
                 self.events += report.events;
                 self.crashes += report.crashes;
                 self.counts.add(&report.counts);
+                if report.events < EVENTS || report.crashes < CRASHES {
+                    self.short.push(report.seed);
+                }
                 let never = IN_EVERY_SEED.iter().filter(|name| report.counts.of(name) == 0);
                 self.without.extend(never.map(|name| (report.seed, *name)));
             }

@@ -8,9 +8,10 @@ use crate::probe;
 use crate::text;
 use crate::twin::Ordeal;
 use crate::world::World;
+use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{Input, Output};
-use abide_store::{Batch, StoreError, Write};
+use abide_store::{Batch, Read, StoreError, Write};
 use abide_testdisk::Trouble;
 
 /// What becomes of a batch that reaches the store.
@@ -25,10 +26,15 @@ enum Fate {
     AmbiguousLost,
     Full,
     Unavailable,
+    ReadOnly,
+    Damaged,
     Rejected,
     /// Something happens to the disk, after so many calls.
     OnDisk(Trouble, u64),
 }
+
+/// Why a store cannot be written.
+const AWAY: [Fate; 4] = [Fate::Full, Fate::Unavailable, Fate::ReadOnly, Fate::Damaged];
 
 impl World<'_> {
     pub(crate) fn put_out(&mut self, of: NodeLife, output: Output, now: Time) -> Result<(), Violation> {
@@ -190,6 +196,14 @@ impl World<'_> {
                 self.counts.one("fault: store unavailable");
                 self.answer_batch(of, batch, Err(StoreError::Unavailable("try again".into())));
             }
+            Fate::ReadOnly => {
+                self.counts.one("fault: store read-only");
+                self.answer_batch(of, batch, Err(StoreError::ReadOnly("no permission".into())));
+            }
+            Fate::Damaged => {
+                self.counts.one("fault: store damaged");
+                self.answer_batch(of, batch, Err(StoreError::Corrupt("a page is damaged".into())));
+            }
             Fate::Rejected => {
                 self.counts.one("fault: write rejected");
                 self.answer_batch(of, batch, Err(StoreError::Rejected("it cannot be".into())));
@@ -237,7 +251,7 @@ impl World<'_> {
 
     fn fate(&mut self, batch: &BatchUnderWay) -> Fate {
         if self.now < self.outage_until {
-            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+            return *self.faults.pick(&AWAY);
         }
         if self.may(Fault::CrashAtCommit) && self.faults.once_in(120) {
             return *self.faults.pick(&[Fate::CrashBefore, Fate::CrashAfter]);
@@ -246,7 +260,7 @@ impl World<'_> {
             return *self.faults.pick(&[Fate::AmbiguousApplied, Fate::AmbiguousLost]);
         }
         if self.may(Fault::Outage) && self.faults.once_in(150) {
-            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+            return *self.faults.pick(&AWAY);
         }
         if self.may(Fault::Rejected) && batch.writes.len() == 1 && self.faults.once_in(200) {
             return Fate::Rejected;
@@ -310,6 +324,10 @@ impl World<'_> {
         let result = if fails {
             self.counts.one("fault: read failed");
             Err(StoreError::Unavailable("try again".into()))
+        } else if let Some(object) = self.damaged_page(&read) {
+            self.counts.one("fault: page unreadable");
+            self.checks.inboxes.may_fail(object);
+            Err(StoreError::Corrupt("a page cannot be read".into()))
         } else {
             let answer = self.reader.read(now, &read);
             holds("the store answers", answer.is_ok(), || format!("{read:?}: {answer:?}"))?;
@@ -318,6 +336,12 @@ impl World<'_> {
         let delay = self.delay(of);
         self.happen_in(delay, Happening::Arrive(of, Box::new(Input::Answered { token, result })));
         Ok(())
+    }
+
+    /// The object whose rows cannot be read this time, if so.
+    fn damaged_page(&mut self, read: &Read) -> Option<ObjectKey> {
+        let Read::Load(load) = read else { return None };
+        (self.may(Fault::Outage) && self.faults.once_in(400)).then(|| load.object.clone())
     }
 
     /// The store is opened again: what is durable is the truth.

@@ -16,7 +16,7 @@ use crate::outside::AskFor;
 use crate::plan::{Fault, Work};
 use crate::probe;
 use crate::world::World;
-use abide_core::dead::DeadId;
+use abide_core::dead::{DeadId, DeadLetter};
 use abide_core::job::{CoolDown, JobId};
 use abide_core::json::Json;
 use abide_core::limit::{LimitPolicy, Rate};
@@ -234,18 +234,29 @@ impl World<'_> {
                     QueuePolicy { paused, retain_ms, forget_keys_after_ms, ..QueuePolicy::default() };
                 Write::SetQueue { queue, policy }
             }
-            _ => Write::ReplayDead { id: self.some_dead_letter() },
+            8 => Write::ReplayDead { id: self.some_dead_letter().map_or(DeadId(1), |letter| letter.id) },
+            _ => self.drop_or_replay(),
         };
         self.ask(write, AskFor::Nothing);
     }
 
-    fn some_dead_letter(&mut self) -> DeadId {
+    fn some_dead_letter(&mut self) -> Option<DeadLetter> {
         let read = Read::Dead { after: None, limit: 100 };
         let dead = match self.reader.read(self.now, &read) {
             Ok(Answer::Dead(dead)) => dead,
             Ok(_) | Err(_) => Vec::new(),
         };
-        if dead.is_empty() { DeadId(1) } else { self.work.pick(&dead).id }
+        if dead.is_empty() { None } else { Some(self.work.pick(&dead).clone()) }
+    }
+
+    fn drop_or_replay(&mut self) -> Write {
+        let Some(letter) = self.some_dead_letter() else { return Write::DropDead { id: DeadId(1) } };
+        let id = letter.id;
+        if self.work.once_in(2) {
+            return Write::ReplayDead { id };
+        }
+        self.checks.unwanted.insert(id, letter);
+        Write::DropDead { id }
     }
 
     fn set_limit(&mut self, queue: QueueName) -> Write {

@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 /// When worlds begin.
 const BEGAN: Time = Time(1_767_225_600_000);
 /// Events before the faults stop, at least.
-const EVENTS: u64 = 500;
+pub(crate) const EVENTS: u64 = 500;
 /// Crashes before the faults stop, at least.
-const CRASHES: u64 = 3;
+pub(crate) const CRASHES: u64 = 3;
 /// Virtual time after the faults stop in which everything must be finished or a dead letter.
 pub(crate) const CALM_MS: i64 = 10 * 60 * 1_000;
 /// A run with more events than this goes in circles.
