@@ -105,6 +105,7 @@ impl Catcher {
                 vec!["run", "-q", "-p", "abide-sim", "--", "--no-shrink", "--seeds", count]
             }
             Catcher::Test(krate, name) => vec!["test", "-q", "-p", krate, "--test", "it", name],
+            Catcher::Unit(krate, name) => vec!["test", "-q", "-p", krate, "--lib", name],
         }
     }
 
@@ -112,6 +113,7 @@ impl Catcher {
         match self {
             Catcher::Seeds(_) => vec!["build", "-q", "-p", "abide-sim"],
             Catcher::Test(krate, _) => vec!["test", "-q", "-p", krate, "--test", "it", "--no-run"],
+            Catcher::Unit(krate, _) => vec!["test", "-q", "-p", krate, "--lib", "--no-run"],
         }
     }
 }

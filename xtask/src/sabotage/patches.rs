@@ -17,6 +17,8 @@ pub(super) enum Catcher {
     Seeds(&'static str),
     /// Tests of a crate by their name.
     Test(&'static str, &'static str),
+    /// Tests inside of a crate by their name.
+    Unit(&'static str, &'static str),
 }
 
 const SOME: Catcher = Catcher::Seeds("60");
@@ -61,10 +63,10 @@ pub(super) const PATCHES: &[Patch] = &[
     },
     Patch {
         name: "merge a stale row",
-        file: "crates/abide-engine/src/machine/loads.rs",
-        find: "header.version == version && header.by == by",
-        replace: "header.version <= version || header.by == by || true",
-        catcher: MANY,
+        file: "crates/abide-engine/src/cache.rs",
+        find: "                    if matches!(self.row(&key), Lookup::Unknown) {\n",
+        replace: "                    {\n",
+        catcher: Catcher::Unit("abide-engine", "what_is_known_is_true"),
     },
     Patch {
         name: "lose an alarm on restart",

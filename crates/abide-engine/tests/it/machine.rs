@@ -25,12 +25,15 @@ enum Trouble {
     LosesTheAnswer,
 }
 
+/// Whether something happens to a write.
+type Strikes = fn(&Write) -> bool;
+
 struct Desk {
     machine: Machine,
     store: MemoryStore,
     now: Time,
     /// What happens to the writes for which this holds.
-    trouble: Option<(fn(&Write) -> bool, Trouble)>,
+    trouble: Option<(Strikes, Trouble)>,
     written: Vec<Write>,
     reads: Vec<Read>,
     /// What the machine put out after one run: the kinds of its writes.
