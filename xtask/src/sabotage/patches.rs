@@ -153,13 +153,6 @@ pub(super) const PATCHES: &[Patch] = &[
         catcher: MANY,
     },
     Patch {
-        name: "ask for no reply after a refusal",
-        file: "crates/abide-engine/src/machine/slot.rs",
-        find: "                    key.is_new = false;\n",
-        replace: "                    key.is_new |= false;\n",
-        catcher: MANY,
-    },
-    Patch {
         name: "forget on SQLite that a key was used",
         file: "crates/abide-sqlite/src/commit.rs",
         find: "            && self.has_reply(&commit.object, &reply.key)?\n",
