@@ -10,6 +10,7 @@ mod leftovers;
 mod lists;
 mod million;
 mod open;
+mod power;
 mod snapshot;
 mod suite;
 mod world;
