@@ -14,3 +14,4 @@ pub(crate) mod listen;
 pub(crate) mod object;
 pub(crate) mod queue;
 pub(crate) mod serve;
+pub(crate) mod token;
