@@ -9,7 +9,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::local::LocalFileSystem;
 use object_store::signer::Signer as _;
 use object_store::{
-    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, WriteMultipart,
+    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload,
+    WriteMultipart,
 };
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -134,8 +135,10 @@ impl Bucket {
         S: Stream<Item = Result<Bytes, E>> + Unpin,
         E: std::fmt::Display,
     {
-        let options =
-            PutMultipartOptions { attributes: self.attributes(content_type), ..PutMultipartOptions::default() };
+        let options = PutMultipartOptions {
+            attributes: self.attributes(content_type),
+            ..PutMultipartOptions::default()
+        };
         let begun = self.store().put_multipart_opts(key.path(), options).await;
         let upload = begun.map_err(|error| BlobError::at(key, error))?;
         let mut writer = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
@@ -180,8 +183,10 @@ impl Bucket {
                 brought.map_err(|error| BlobError::Failed { key: at.to_string(), reason: error.to_string() })
             }
             Place::S3(_) => {
-                let failed =
-                    |error: std::io::Error| BlobError::Failed { key: key.to_string(), reason: error.to_string() };
+                let failed = |error: std::io::Error| BlobError::Failed {
+                    key: key.to_string(),
+                    reason: error.to_string(),
+                };
                 let file = tokio::fs::File::open(source).await.map_err(failed)?;
                 let pieces = futures_util::stream::try_unfold(file, |mut file| async move {
                     let mut piece = vec![0; 256 * 1024];
@@ -225,7 +230,8 @@ impl Bucket {
         if found.bytes > bound {
             return Err(BlobError::TooLarge { key: key.clone(), bytes: found.bytes, bound });
         }
-        let failed = |error: std::io::Error| BlobError::Failed { key: key.to_string(), reason: error.to_string() };
+        let failed =
+            |error: std::io::Error| BlobError::Failed { key: key.to_string(), reason: error.to_string() };
         let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
         while let Some(piece) = stream.next().await {
             file.write_all(&piece?).await.map_err(failed)?;

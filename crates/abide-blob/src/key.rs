@@ -18,7 +18,8 @@ pub struct Key(Path);
 impl Key {
     /// Checks a key.
     pub fn new(text: &str) -> Result<Key, BadKey> {
-        let bad = |reason: &str| BadKey { given: text.chars().take(120).collect(), reason: reason.to_owned() };
+        let bad =
+            |reason: &str| BadKey { given: text.chars().take(120).collect(), reason: reason.to_owned() };
         if text.is_empty() {
             return Err(bad("it is empty"));
         }

@@ -1,8 +1,6 @@
 //! The batch: takes a message, goes through its phases, hands over what came of it.
 
-use crate::calls::{
-    AttemptRef, BeginAnswer, Call, CheckAnswer, HaveAnswer, OkAnswer, Reply, StartAnswer,
-};
+use crate::calls::{AttemptRef, BeginAnswer, Call, CheckAnswer, HaveAnswer, OkAnswer, Reply, StartAnswer};
 use crate::file::{Place, ProcessableFile};
 use crate::flow::{self, Flow};
 use crate::jobs::{self, Ended};
@@ -313,7 +311,9 @@ impl Batch {
                 Some(Err(_)) | None => failed("its launcher said nothing that can be read".to_owned()),
             },
             JobState::Failed => return self.phase_failed(turn, flow, &task, &reason),
-            JobState::Skipped | JobState::Cancelled => failed(format!("its job was {}: {reason}", outcome.state)),
+            JobState::Skipped | JobState::Cancelled => {
+                failed(format!("its job was {}: {reason}", outcome.state))
+            }
             JobState::Scheduled | JobState::Ready | JobState::Running => return Ok(()),
         };
         if flow.apply(turn, &task, attempt, event)? {
@@ -338,7 +338,8 @@ impl Batch {
             let count = flow.state.phase_retry_count;
             if count >= self.options.max_retry_attempts {
                 let name = self.phases[task.phase].name();
-                let error = format!("{name} failed {count} times, the last time with: {}", cut_reason(reason));
+                let error =
+                    format!("{name} failed {count} times, the last time with: {}", cut_reason(reason));
                 return end(turn, flow.state, error);
             }
             let wait_ms = self.options.error_retry_ms.min(1_000 << count.min(20));
@@ -424,7 +425,8 @@ impl Batch {
     /// The delivery is over.
     fn delivered(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
         let mut flow = self.flow(turn)?;
-        let current = outcome.unique_key.as_ref().map(UniqueKey::as_str) == Some(&jobs::finalize_key(flow.state.finishes));
+        let current = outcome.unique_key.as_ref().map(UniqueKey::as_str)
+            == Some(&jobs::finalize_key(flow.state.finishes));
         if flow.state.step != Step::Done || !current {
             return Ok(());
         }

@@ -163,11 +163,7 @@ pub struct Progress {
 
 impl From<Counts> for Progress {
     fn from(counts: Counts) -> Progress {
-        Progress {
-            tasks_total: counts.total,
-            tasks_completed: counts.completed,
-            tasks_failed: counts.failed,
-        }
+        Progress { tasks_total: counts.total, tasks_completed: counts.completed, tasks_failed: counts.failed }
     }
 }
 

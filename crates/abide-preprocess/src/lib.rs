@@ -3,10 +3,11 @@
 //! What it is for: a `preprocess/{batch_id}` takes the files of a manifest through phases, each file of a phase a task that
 //! a machine or process does and reports by callback; in the end every input is converted, passed through or failed with
 //! a reason, and the files are handed over.
-//! What it knows: the engine's objects and jobs, buckets, the converters of `abide-media`.
-//! What it does not know: HTTP routes, stores, configuration.
-//! Where to enter: [`register`]; [`Call`] for what can be asked; `task.rs` for the life of a task (a pure table);
-//! [`phases`] for what is done; [`launcher`] for where; [`worker`] for the process that does it.
+//! What it knows: the engine's objects and jobs, keys and signatures of `abide-blob`.
+//! What it does not know: HTTP routes, stores, configuration. What runs its jobs (reading the manifest, launching, delivering,
+//! emptying staging) is not here yet: [`jobs`] says what they are told and what they answer.
+//! Where to enter: [`Batch`]; [`Call`] for what can be asked; `task.rs` for the life of a task (a pure table); [`phases`] for
+//! what is done with files; [`manifest`] for what is read of a bucket.
 //!
 //! # Rows
 //!

@@ -15,7 +15,8 @@ impl BatchId {
     pub fn new(text: impl Into<String>) -> Result<BatchId, BadMessage> {
         let text = text.into();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if text.is_empty() || text.len() > BATCH_ID_BYTES || !text.chars().all(fits) || text.starts_with('.') {
+        if text.is_empty() || text.len() > BATCH_ID_BYTES || !text.chars().all(fits) || text.starts_with('.')
+        {
             return Err(BadMessage::BatchId(text.chars().take(80).collect()));
         }
         Ok(BatchId(text))
@@ -57,7 +58,9 @@ pub enum BadMessage {
     #[error("the queue message cannot be read: {0}")]
     Unreadable(String),
     /// It is longer than a queue carries.
-    #[error("the queue message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put what is long into the manifest")]
+    #[error(
+        "the queue message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put what is long into the manifest"
+    )]
     TooLong(usize),
 }
 
@@ -84,7 +87,8 @@ impl QueueMessage {
         }
         let message = QueueMessage::deserialize(body);
         let message = message.map_err(|error| BadMessage::Unreadable(error.to_string()))?;
-        let unusable = |field: &str, error: abide_blob::BadKey| BadMessage::Unreadable(format!("{field}: {error}"));
+        let unusable =
+            |field: &str, error: abide_blob::BadKey| BadMessage::Unreadable(format!("{field}: {error}"));
         abide_blob::Key::new(&message.manifest_r2_key).map_err(|error| unusable("manifest_r2_key", error))?;
         let prefix = message.r2_prefix.trim_end_matches('/');
         abide_blob::Key::new(prefix).map_err(|error| unusable("r2_prefix", error))?;

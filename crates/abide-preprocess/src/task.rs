@@ -136,7 +136,13 @@ impl Task {
             (Pending | Processing, TaskEvent::Completed(report)) => {
                 let completed_at = Some(now);
                 let report = Some(*report);
-                Some(Moved::Over(Task { status: Completed, completed_at, report, error: None, ..self.clone() }))
+                Some(Moved::Over(Task {
+                    status: Completed,
+                    completed_at,
+                    report,
+                    error: None,
+                    ..self.clone()
+                }))
             }
             (Pending | Processing, TaskEvent::Failed { reason, retryable }) => {
                 let error = Some(reason);

@@ -51,7 +51,8 @@ async fn behaves(bucket: &Bucket, scratch: &Path) {
     bucket.put(&two, Bytes::from_static(b"other"), "image/tiff").await.unwrap();
     assert_eq!(std::fs::read(&source).unwrap().len(), 9 * 1024 * 1024, "a source is never written to");
 
-    let pieces = || stream::iter((0..40_u8).map(|n| Ok::<_, std::io::Error>(Bytes::from(vec![n; 512 * 1024]))));
+    let pieces =
+        || stream::iter((0..40_u8).map(|n| Ok::<_, std::io::Error>(Bytes::from(vec![n; 512 * 1024]))));
     let long = key("staging/c/long");
     let put = bucket.put_stream(&long, pieces(), "application/octet-stream", u64::MAX).await.unwrap();
     assert_eq!(put, 20 * 1024 * 1024);
@@ -135,7 +136,9 @@ fn a_key_never_leaves_its_bucket() {
     for (text, reason) in cases {
         match (Key::new(text), reason) {
             (Ok(key), None) => assert_eq!(key.as_str(), text),
-            (Err(error), Some(reason)) => assert!(error.to_string().to_lowercase().contains(reason), "{error}"),
+            (Err(error), Some(reason)) => {
+                assert!(error.to_string().to_lowercase().contains(reason), "{error}")
+            }
             (made, _) => panic!("{text:?}: {made:?}"),
         }
     }

@@ -29,7 +29,8 @@ impl Phase for ImageProcessing {
 
     fn takes(&self, file: &ProcessableFile) -> bool {
         let content_type = file.content_type.to_ascii_lowercase();
-        TYPES.contains(&content_type.as_str()) && !file.preprocessor_tags.iter().any(|tag| tag == tiff::SOURCE)
+        TYPES.contains(&content_type.as_str())
+            && !file.preprocessor_tags.iter().any(|tag| tag == tiff::SOURCE)
     }
 
     fn settings(&self) -> PhaseSettings {

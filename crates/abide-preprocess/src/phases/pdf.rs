@@ -23,7 +23,14 @@ fn pages(report: &Report) -> Vec<PageOutput> {
         (None, Some(r2_key), Some(file_name)) => {
             let file_size = report.output_file_size.unwrap_or(0);
             let (r2_key, file_name) = (r2_key.clone(), file_name.clone());
-            vec![PageOutput { page: 1, r2_key, file_name, file_size, text_r2_key: None, text_file_size: None }]
+            vec![PageOutput {
+                page: 1,
+                r2_key,
+                file_name,
+                file_size,
+                text_r2_key: None,
+                text_file_size: None,
+            }]
         }
         (None, ..) => Vec::new(),
     }
@@ -68,7 +75,8 @@ impl Phase for PdfSplitting {
     }
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
-        let folder = file.logical_path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let folder =
+            file.logical_path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         let made = |r2_key: String, file_name: String, file_size: u64, content_type: &str| ProcessableFile {
             r2_key,
             logical_path: format!("{folder}{file_name}"),
