@@ -286,7 +286,7 @@ impl Batch {
         if !live {
             return Err(No::UnknownTask(task.task_id).into());
         }
-        Ok(Reply::Check(CheckAnswer { input: task.input, asset_id: task.asset_id }))
+        Ok(Reply::Check(Box::new(CheckAnswer { input: task.input, asset_id: task.asset_id })))
     }
 
     /// A machine or process ended, or could not be started.
@@ -487,10 +487,9 @@ fn manifest_read(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<N
 /// Stops everything. A batch that does not exist needs no stopping.
 fn reset(turn: &mut Turn<'_>) -> Result<Reply, Halt<No>> {
     let name = turn.object().name.as_str().to_owned();
-    if let Some(state) = turn.get::<State>(STATE)? {
-        if !matches!(state.step, Step::Error { .. }) {
-            end(turn, state, "manually reset".to_owned())?;
-        }
+    let state = turn.get::<State>(STATE)?;
+    if let Some(state) = state.filter(|state| !matches!(state.step, Step::Error { .. })) {
+        end(turn, state, "manually reset".to_owned())?;
     }
     let message = Some(format!("batch {name} is stopped: send its queue message to begin it again"));
     Ok(Reply::Ok(OkAnswer { ok: true, message }))

@@ -114,7 +114,7 @@ pub enum Reply {
     /// To [`Call::Begin`].
     Begin(BeginAnswer),
     /// To [`Call::Check`].
-    Check(CheckAnswer),
+    Check(Box<CheckAnswer>),
     /// To [`Call::Tasks`].
     Tasks(TasksAnswer),
     /// To [`Call::Output`].

@@ -252,7 +252,7 @@ impl<'a> Flow<'a> {
         counts.live = counts.live.saturating_sub(1);
         change(counts);
         let over = counts.completed + counts.failed;
-        if over % (counts.total / 100).max(1) == 0 { self.note(turn, task.phase) } else { Ok(()) }
+        if over.is_multiple_of((counts.total / 100).max(1)) { self.note(turn, task.phase) } else { Ok(()) }
     }
 
     /// Changes how the input of `place` fared, and the ledger with it.

@@ -81,10 +81,10 @@ pub(crate) fn tasks(turn: &mut Turn<'_>, phases: Phases, page: &TaskPage) -> Res
     Ok(TasksAnswer { tasks, next: next.filter(|_| full) })
 }
 
-fn file_rows(
-    turn: &mut Turn<'_>,
-    page: &FilePage,
-) -> Result<(Vec<(Place, FileRow)>, Option<Place>), Halt<No>> {
+/// Rows of files, and where the next page begins.
+type FileRows = (Vec<(Place, FileRow)>, Option<Place>);
+
+fn file_rows(turn: &mut Turn<'_>, page: &FilePage) -> Result<FileRows, Halt<No>> {
     rows::state(turn)?;
     let limit = page.limit.unwrap_or(100).clamp(1, PAGE_ITEMS);
     let after = page.after.as_ref().map(file_key);

@@ -16,9 +16,8 @@ fn drive(world: &mut World) {
     let life = life(world);
     loop {
         let call = Call::Files { life, from: 0, files: files.clone(), last: true };
-        match world.call::<HaveAnswer>(B, &call) {
-            Ok(HaveAnswer { have: None }) => break,
-            Ok(_) | Err(_) => {}
+        if let Ok(HaveAnswer { have: None }) = world.call::<HaveAnswer>(B, &call) {
+            break;
         }
     }
     let mut fail_first = BTreeSet::new();
