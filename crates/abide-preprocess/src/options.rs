@@ -1,6 +1,6 @@
 //! How the service behaves.
 
-use crate::phases::{self, Phases};
+use crate::phases;
 use abide_blob::Signer;
 use std::collections::BTreeMap;
 
@@ -64,11 +64,5 @@ impl Options {
     #[must_use]
     pub fn settings_of(&self, phase: &dyn phases::Phase) -> PhaseSettings {
         self.settings.get(phase.name()).copied().unwrap_or_else(|| phase.settings())
-    }
-
-    /// The longest batch window, which bounds what a reset must cancel.
-    #[must_use]
-    pub fn largest_window(&self, phases: Phases) -> usize {
-        phases.iter().map(|phase| self.settings_of(*phase).batch_size).max().unwrap_or(0)
     }
 }
