@@ -7,6 +7,7 @@
 //! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
 mod app;
+mod backup;
 mod body;
 mod code;
 mod drain;
@@ -24,6 +25,7 @@ mod serve;
 mod services;
 mod wait;
 
+pub use backup::{BackupService, NoBackup};
 pub use code::ErrorCode;
 pub use route::{Role, RouteInfo};
 pub use router::routes;

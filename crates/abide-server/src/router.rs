@@ -5,7 +5,9 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::route::{Role, RouteInfo, Routes};
-use crate::routes::{attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::routes::{
+    attempts, backup, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets,
+};
 use crate::services::Services;
 use axum::Router;
 use axum::extract::Request;
@@ -52,6 +54,9 @@ fn of_the_engine() -> Routes {
 /// The routes of the engine and of the services that are there.
 fn all(services: &Services) -> Routes {
     let mut routes = of_the_engine();
+    if services.backup.is_some() {
+        routes = routes.and(backup::routes());
+    }
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
     }

@@ -1,6 +1,7 @@
 //! The routes, one noun each. They only decode, call and encode.
 
 pub(crate) mod attempts;
+pub(crate) mod backup;
 pub(crate) mod coordinator;
 pub(crate) mod dead;
 pub(crate) mod health;

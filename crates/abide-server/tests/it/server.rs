@@ -4,7 +4,7 @@ use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
-use abide_server::{CoordinatorService, ServerOptions, Services, serve};
+use abide_server::{BackupService, CoordinatorService, NoBackup, ServerOptions, Services, serve};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -17,7 +17,9 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// All of them.
 pub(crate) fn every_service() -> Services {
-    Services { coordinator: Some(CoordinatorService) }
+    let backup =
+        BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
+    Services { backup: Some(backup), coordinator: Some(CoordinatorService) }
 }
 
 /// A running server.
