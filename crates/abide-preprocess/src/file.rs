@@ -28,7 +28,7 @@ pub struct ProcessableFile {
     /// Which phases did what with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preprocessor_tags: Vec<String>,
-    /// Where the output of its conversion goes; set where a conversion has one output.
+    /// Where the output of its conversion goes, or what the keys of its pages begin with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_r2_key: Option<String>,
 }

@@ -78,18 +78,26 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
     Ok(files)
 }
 
-/// `a.tif` becomes `a.jpg`; where another file has or gets that key, the output is named after the whole file name.
+/// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on; where another file has or gets such a key, outputs are
+/// named after the whole file name.
 fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
     for file in files {
-        let Some(stem) = crate::phases::tiff::stem(&file.r2_key) else { continue };
+        let tiff = crate::phases::tiff::stem(&file.r2_key);
+        let Some(stem) = tiff.or_else(|| crate::phases::pdf::stem(&file.r2_key)) else { continue };
         let candidates = (1..).map(|n| match n {
-            1 => format!("{stem}.jpg"),
-            2 => format!("{}.jpg", file.r2_key),
-            n => format!("{}.{n}.jpg", file.r2_key),
+            1 => stem.to_owned(),
+            2 => file.r2_key.clone(),
+            n => format!("{}.{n}", file.r2_key),
         });
-        let free = candidates.into_iter().find(|key| !keys.contains(key));
-        let key = free.expect("there are more names than files");
-        keys.insert(key.clone());
-        file.output_r2_key = Some(key);
+        let free = candidates.into_iter().find(|stem| {
+            let pages = format!("{stem}-p");
+            let named_so = keys.range(pages.clone()..).take_while(|key| key.starts_with(&pages));
+            let is_page = |key: &String| key[pages.len()..].starts_with(|c: char| c.is_ascii_digit());
+            !keys.contains(&format!("{stem}.jpg")) && !named_so.into_iter().any(is_page)
+        });
+        let stem = free.expect("there are more names than files");
+        keys.insert(format!("{stem}.jpg"));
+        keys.insert(format!("{stem}-p0001.jpg"));
+        file.output_r2_key = Some(if tiff.is_some() { format!("{stem}.jpg") } else { stem });
     }
 }

@@ -131,4 +131,46 @@ impl Report {
         let pages = pages.flat_map(|page| [Some(page.r2_key.as_str()), page.text_r2_key.as_deref()]);
         [self.output_r2_key.as_deref(), self.ref_json_r2_key.as_deref()].into_iter().chain(pages).flatten()
     }
+
+    /// The pages in their order; `output_*` is the only page of a report without `outputs`.
+    #[must_use]
+    pub fn pages(&self) -> Vec<PageOutput> {
+        match (&self.outputs, &self.output_r2_key, &self.output_file_name) {
+            (Some(outputs), ..) => {
+                let mut outputs = outputs.clone();
+                outputs.sort_by_key(|output| output.page);
+                outputs
+            }
+            (None, Some(r2_key), Some(file_name)) => vec![PageOutput {
+                page: 1,
+                r2_key: r2_key.clone(),
+                file_name: file_name.clone(),
+                file_size: self.output_file_size.unwrap_or(0),
+                text_r2_key: None,
+                text_file_size: None,
+            }],
+            (None, ..) => Vec::new(),
+        }
+    }
+
+    /// Whether the pages are all there; the reason if not.
+    pub fn check_pages(&self) -> Result<(), String> {
+        let pages = self.pages();
+        if pages.is_empty() {
+            return Err("the worker reported success without a page".to_owned());
+        }
+        if let Some(empty) = pages.iter().find(|page| page.file_size == 0) {
+            return Err(format!("page {} has no bytes", empty.page));
+        }
+        let in_order = pages.iter().zip(1_u32..).all(|(page, number)| page.page == number);
+        if !in_order {
+            return Err("the pages of the report are not 1, 2, 3 … each once".to_owned());
+        }
+        match self.page_count {
+            Some(count) if count as usize != pages.len() => {
+                Err(format!("the file has {count} pages, and the worker reported {}", pages.len()))
+            }
+            _ => Ok(()),
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use super::Phase;
 use crate::file::ProcessableFile;
 use crate::options::PhaseSettings;
-use crate::report::{PageOutput, Report};
+use crate::report::Report;
 
 /// The tag of a PDF that was split.
 pub const SOURCE: &str = "PdfSplitter:source";
@@ -12,28 +12,11 @@ pub const SOURCE: &str = "PdfSplitter:source";
 #[derive(Debug)]
 pub struct PdfSplitting;
 
-/// The pages of a report in their order; `output_*` is the only page of a report without `outputs`.
-fn pages(report: &Report) -> Vec<PageOutput> {
-    match (&report.outputs, &report.output_r2_key, &report.output_file_name) {
-        (Some(outputs), ..) => {
-            let mut outputs = outputs.clone();
-            outputs.sort_by_key(|output| output.page);
-            outputs
-        }
-        (None, Some(r2_key), Some(file_name)) => {
-            let file_size = report.output_file_size.unwrap_or(0);
-            let (r2_key, file_name) = (r2_key.clone(), file_name.clone());
-            vec![PageOutput {
-                page: 1,
-                r2_key,
-                file_name,
-                file_size,
-                text_r2_key: None,
-                text_file_size: None,
-            }]
-        }
-        (None, ..) => Vec::new(),
-    }
+/// What is before `.pdf`, in any case, if that is how a name ends.
+#[must_use]
+pub fn stem(name: &str) -> Option<&str> {
+    let at = name.len().checked_sub(".pdf".len())?;
+    name.get(at..)?.eq_ignore_ascii_case(".pdf").then(|| &name[..at])
 }
 
 impl Phase for PdfSplitting {
@@ -46,8 +29,7 @@ impl Phase for PdfSplitting {
     }
 
     fn takes(&self, file: &ProcessableFile) -> bool {
-        let name = file.file_name.to_ascii_lowercase();
-        name.ends_with(".pdf") || file.content_type.eq_ignore_ascii_case("application/pdf")
+        stem(&file.file_name).is_some() || file.content_type.eq_ignore_ascii_case("application/pdf")
     }
 
     fn settings(&self) -> PhaseSettings {
@@ -55,23 +37,7 @@ impl Phase for PdfSplitting {
     }
 
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
-        let pages = pages(report);
-        if pages.is_empty() {
-            return Err("the worker reported success without a page".to_owned());
-        }
-        if let Some(empty) = pages.iter().find(|page| page.file_size == 0) {
-            return Err(format!("page {} has no bytes", empty.page));
-        }
-        let in_order = pages.iter().zip(1_u32..).all(|(page, number)| page.page == number);
-        if !in_order {
-            return Err("the pages of the report are not 1, 2, 3 … each once".to_owned());
-        }
-        match report.page_count {
-            Some(count) if count as usize != pages.len() => {
-                Err(format!("the file has {count} pages, and the worker reported {}", pages.len()))
-            }
-            _ => Ok(()),
-        }
+        report.check_pages()
     }
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
@@ -89,7 +55,7 @@ impl Phase for PdfSplitting {
             ..ProcessableFile::default()
         };
         let mut files = vec![file.clone().tagged(SOURCE)];
-        for page in pages(report) {
+        for page in report.pages() {
             let text = page.text_r2_key.map(|key| {
                 let name = key.rsplit('/').next().unwrap_or(&key).to_owned();
                 made(key, name, page.text_file_size.unwrap_or(0), "text/plain").tagged("PdfSplitter:text")

@@ -1,4 +1,4 @@
-//! TIFF to JPEG: each TIFF gets a JPEG beside it.
+//! TIFF to JPEG: each TIFF gets a JPEG beside it, or one for each of its pages.
 
 use super::Phase;
 use crate::file::ProcessableFile;
@@ -39,6 +39,9 @@ impl Phase for TiffConversion {
     }
 
     fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String> {
+        if report.outputs.is_some() {
+            report.check_pages()?;
+        }
         let Some(key) = report.output_r2_key.as_deref() else {
             return Err("the worker reported success without output_r2_key".to_owned());
         };
@@ -48,8 +51,9 @@ impl Phase for TiffConversion {
         if report.output_file_size.is_none_or(|bytes| bytes == 0) {
             return Err("the worker reported an output of no bytes".to_owned());
         }
+        let single = report.pages().len() == 1;
         match file.output_r2_key.as_deref() {
-            Some(expected) if expected != key => {
+            Some(expected) if single && expected != key => {
                 Err(format!("the worker wrote {key}, and {expected} was expected: another file has that key"))
             }
             _ => Ok(()),
@@ -58,16 +62,24 @@ impl Phase for TiffConversion {
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
         let path = stem(&file.logical_path).unwrap_or(&file.logical_path);
-        let jpeg = ProcessableFile {
-            r2_key: report.output_r2_key.clone().unwrap_or_default(),
-            logical_path: format!("{path}.jpg"),
-            file_name: report.output_file_name.clone().unwrap_or_default(),
-            file_size: report.output_file_size.unwrap_or(0),
-            content_type: "image/jpeg".to_owned(),
-            processing_config: file.processing_config.clone(),
-            source_file: Some(file.file_name.clone()),
-            ..ProcessableFile::default()
-        };
-        vec![file.clone().tagged(SOURCE), jpeg.tagged("TiffConverter")]
+        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
+        let pages = report.pages();
+        let single = pages.len() == 1;
+        let jpegs = pages.into_iter().map(|page| {
+            let logical_path =
+                if single { format!("{path}.jpg") } else { format!("{folder}{}", page.file_name) };
+            let jpeg = ProcessableFile {
+                r2_key: page.r2_key,
+                logical_path,
+                file_name: page.file_name,
+                file_size: page.file_size,
+                content_type: "image/jpeg".to_owned(),
+                processing_config: file.processing_config.clone(),
+                source_file: Some(file.file_name.clone()),
+                ..ProcessableFile::default()
+            };
+            jpeg.tagged("TiffConverter")
+        });
+        std::iter::once(file.clone().tagged(SOURCE)).chain(jpegs).collect()
     }
 }
