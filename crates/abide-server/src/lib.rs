@@ -6,28 +6,39 @@
 //! What it does not know: which store stands behind the engine, configuration, signals.
 //! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
+mod access;
 mod app;
 mod backup;
 mod body;
 mod code;
 mod drain;
 mod error;
+mod feed;
 mod guard;
+mod hidden;
+pub mod metrics;
+mod observe;
+mod openapi;
 mod page;
 mod params;
 mod path;
 mod poll;
+mod role;
 mod route;
 mod router;
 mod routes;
 mod sentence;
 mod serve;
 mod services;
+mod stall;
+pub mod tokens;
 mod wait;
 
+pub use access::{Admission, WithoutToken};
 pub use backup::{BackupService, NoBackup};
 pub use code::ErrorCode;
-pub use route::{Role, RouteInfo};
+pub use role::{Grant, Role};
+pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, Services};
+pub use services::{CoordinatorService, Services, Watch};

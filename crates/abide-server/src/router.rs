@@ -4,17 +4,17 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
-use crate::route::{Role, RouteInfo, Routes};
+use crate::observe::observe;
+use crate::role::Role;
+use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets,
+    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, metrics, objects, openapi,
+    queues, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
-use axum::extract::Request;
 use axum::http::{Method, Uri};
-use axum::middleware::{Next, from_fn};
-use axum::response::Response;
-use tokio::time::Instant;
+use axum::middleware::from_fn_with_state;
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -30,6 +30,7 @@ fn of_the_engine() -> Routes {
         .get("/v1/tickets/{ticket}", Read, "what became of a call that is answered later", tickets::show)
         .get("/v1/jobs", Read, "jobs, newest first", jobs::list)
         .post("/v1/jobs", Operate, "enqueue one job or many", jobs::enqueue)
+        .post("/v1/jobs/retry", Operate, "give matching jobs fresh attempts", jobs::retry_matching)
         .get("/v1/jobs/{job}", Read, "a job with its attempts", jobs::show)
         .get("/v1/jobs/{job}/why", Read, "why it is not running", jobs::why)
         .post("/v1/jobs/{job}/cancel", Operate, "cancel it", jobs::cancel)
@@ -47,13 +48,22 @@ fn of_the_engine() -> Routes {
         .put("/v1/limits/{key}", Admin, "set what a key or a class of keys allows", limits::set)
         .delete("/v1/limits/{key}", Admin, "remove that", limits::remove)
         .get("/v1/dead", Read, "dead letters", dead::list)
+        .post("/v1/dead/replay", Operate, "try matching ones again", dead::replay_matching)
+        .post("/v1/dead/drop", Operate, "drop matching ones for good", dead::drop_matching)
         .delete("/v1/dead/{id}", Operate, "drop one for good", dead::drop_one)
         .post("/v1/dead/{id}/replay", Operate, "try one again", dead::replay)
+        .get("/v1/tokens", Admin, "tokens without their secrets", tokens::list)
+        .post("/v1/tokens", Admin, "make a token, shown once", tokens::create)
+        .delete("/v1/tokens/{id}", Admin, "make a token void", tokens::revoke)
 }
 
 /// The routes of the engine and of the services that are there.
 fn all(services: &Services) -> Routes {
-    let mut routes = of_the_engine();
+    let mut routes = of_the_engine()
+        .and(metrics::routes())
+        .and(events::routes())
+        .and(openapi::routes())
+        .and(web::routes());
     if services.backup.is_some() {
         routes = routes.and(backup::routes());
     }
@@ -75,8 +85,8 @@ pub(crate) fn router(app: App) -> Router {
         .into_router()
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
-        .layer(from_fn(guard))
-        .layer(from_fn(note))
+        .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
 }
 
@@ -88,14 +98,4 @@ async fn unknown_route(method: Method, uri: Uri) -> ApiError {
 async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let message = format!("{} does not take {method}: the Allow header says what it takes", uri.path());
     ApiError::new(ErrorCode::MethodNotAllowed, message)
-}
-
-/// Notes each request in the log.
-async fn note(request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let began = Instant::now();
-    let response = next.run(request).await;
-    let (status, took_ms) = (response.status().as_u16(), began.elapsed().as_millis());
-    tracing::debug!(target: "http", %method, path, status, took_ms, "request");
-    response
 }

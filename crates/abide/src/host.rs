@@ -7,7 +7,7 @@ use std::path::Path;
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
-use abide_server::{BackupService, NoBackup, ServerOptions, serve};
+use abide_server::{Admission, BackupService, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -23,6 +23,8 @@ use crate::services::Hosted;
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
+/// The exit code of a process that was told twice.
+const TOLD_TWICE: i32 = 1;
 
 /// An engine on a data directory that this process owns, and a server around it.
 pub(crate) struct Host {
@@ -58,7 +60,6 @@ pub(crate) fn run(
     listen_flag: &'static str,
     output: Output,
 ) -> Result<(), Failure> {
-    listen::check(config.server.listen)?;
     runtime()?.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
         let listen = Listen { address: config.server.listen, flag: listen_flag };
@@ -78,6 +79,7 @@ impl Host {
     pub(crate) async fn start(config: &Config, hosted: Hosted, listen: Listen) -> Result<Host, Failure> {
         let mut data_dir = DataDir::open(&config.store.data_dir)?;
         let store = SqliteStore::open(data_dir.path())?;
+        let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
         let Hosted { registry, mut services, defaults } = hosted;
         let engine = Engine::start(Box::new(store), registry, engine_options(config, data_dir.path()))?;
@@ -86,8 +88,14 @@ impl Host {
             return Err(failure);
         }
         data_dir.set_address(address.to_string())?;
+        services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
-        let options = ServerOptions { max_body_bytes: config.server.max_body_bytes, services };
+        let local_token = Some(data_dir.token().to_owned());
+        let options = ServerOptions {
+            max_body_bytes: config.server.max_body_bytes,
+            services,
+            admission: Admission { without_token, local_token },
+        };
         let (stop, told) = oneshot::channel();
         let (serving, ended) = (engine.clone(), engine.clone());
         let shutdown = async move {
@@ -174,7 +182,8 @@ fn announce(address: SocketAddr, data_dir: &Path, output: Output) {
     output.message(&text, &Listening { listening, data_dir });
 }
 
-/// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself.
+/// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself; the second one ends it at
+/// once, which loses nothing that was acknowledged.
 pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -184,5 +193,13 @@ pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
             _ = interrupt.recv() => {}
         }
         tracing::info!(target: "http", "told to stop");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!(target: "http", "told to stop again: ending at once");
+            std::process::exit(TOLD_TWICE);
+        });
     })
 }

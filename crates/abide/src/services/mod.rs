@@ -30,6 +30,7 @@ impl Hosted {
     /// Every service.
     pub(crate) fn every_service(config: &Config) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::only(Registry::new());
+        abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
         Ok(hosted)
@@ -38,6 +39,7 @@ impl Hosted {
     /// What a command hosts that opens the data directory itself: nothing runs, everything can be looked at and steered.
     pub(crate) fn for_commands(config: &Config) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::only(Registry::new());
+        abide_server::tokens::register(&mut hosted.registry)?;
         downloads::add_defaults(config, &mut hosted)?;
         Ok(hosted)
     }
