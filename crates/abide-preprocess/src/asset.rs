@@ -47,7 +47,14 @@ const MEDIUM: u32 = 1288;
 impl Asset {
     /// One with its original.
     #[must_use]
-    pub fn new(batch: &str, r2_key: String, content_type: &str, size_bytes: u64, width: u32, height: u32) -> Asset {
+    pub fn new(
+        batch: &str,
+        r2_key: String,
+        content_type: &str,
+        size_bytes: u64,
+        width: u32,
+        height: u32,
+    ) -> Asset {
         let original = AssetVariant {
             r2_key: r2_key.clone(),
             width,

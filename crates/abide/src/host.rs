@@ -81,7 +81,7 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults } = hosted;
+        let Hosted { registry, mut services, defaults, after_start } = hosted;
         let engine = Engine::start(Box::new(store), registry, engine_options(config, data_dir.path()))?;
         if let Err(failure) = defaults.apply(&engine).await {
             engine.stop().await;
@@ -105,6 +105,9 @@ impl Host {
                 () = ended.ended() => {}
             }
         };
+        for begin in after_start {
+            begin(&engine, address);
+        }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
         Ok(Host { data_dir, engine, address, stop, served })
     }

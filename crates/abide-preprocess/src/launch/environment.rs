@@ -45,7 +45,9 @@ pub(super) async fn of(
             }
         }
     }
-    let stem = tiff::stem(&input.r2_key).map(|stem| format!("{stem}.jpg")).or_else(|| pdf::stem(&input.r2_key).map(str::to_owned));
+    let stem = tiff::stem(&input.r2_key)
+        .map(|stem| format!("{stem}.jpg"))
+        .or_else(|| pdf::stem(&input.r2_key).map(str::to_owned));
     if input.output_r2_key.is_some() && input.output_r2_key != stem {
         set.extend(input.output_r2_key.clone().map(|key| ("OUTPUT_R2_KEY", key)));
     }
@@ -65,12 +67,7 @@ pub(super) async fn of(
 }
 
 /// URLs in place of credentials.
-async fn lend(
-    service: &Service,
-    site: &Site,
-    order: &Order,
-    set: &mut Environment,
-) -> Result<(), BlobError> {
+async fn lend(service: &Service, site: &Site, order: &Order, set: &mut Environment) -> Result<(), BlobError> {
     let (buckets, now) = (service.buckets(), site.engine.now());
     let good_for = lent_for(order.timeout_ms);
     let url = async |key: &str, access: Access| {

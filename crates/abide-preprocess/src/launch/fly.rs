@@ -120,7 +120,11 @@ impl Machines<'_> {
         let prefix = if order.tag == "image" { "img" } else { order.tag.as_str() };
         let first = order.attempt.attempt == 1;
         let task = &order.attempt.task_id;
-        let name = if first { format!("{prefix}-{task}") } else { format!("{prefix}-{task}-{}", order.attempt.attempt) };
+        let name = if first {
+            format!("{prefix}-{task}")
+        } else {
+            format!("{prefix}-{task}-{}", order.attempt.attempt)
+        };
         let body = json!({
             "name": name,
             "region": self.fly.region,

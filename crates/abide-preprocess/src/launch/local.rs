@@ -81,7 +81,9 @@ impl Local {
             .spawn();
         let mut child = match child {
             Ok(child) => child,
-            Err(error) => return not_started(format!("{} cannot be started: {error}", self.program.display())),
+            Err(error) => {
+                return not_started(format!("{} cannot be started: {error}", self.program.display()));
+            }
         };
         if let Err(error) = confine(&child, rooms) {
             // It ends with the handle to it.
@@ -133,7 +135,8 @@ async fn watch(child: &mut Child) -> std::io::Result<(ExitStatus, String)> {
 
 /// What the end of a process means.
 fn judge(status: ExitStatus, said: &str, rooms: Rooms) -> Ended {
-    let last: String = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("").chars().take(500).collect();
+    let last: String =
+        said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("").chars().take(500).collect();
     let ended = match (status.code(), status.signal()) {
         (Some(0), _) => return Ended::Exited,
         (Some(code), _) => format!("its worker ended with exit code {code}"),

@@ -84,7 +84,7 @@ impl Launching {
             Ok(environment) => environment,
             Err(error) => return failed(error.to_string()),
         };
-        let _counted = self.service.metrics().spawned();
+        let _counted = self.service.metrics().spawned(order.input.file_size);
         let run = match &self.launcher {
             Launcher::Local(local) => local.run(&order, environment, job).await,
             Launcher::Fly(fly) => fly.run(&site, &order, environment, begun.machine_id, job).await,

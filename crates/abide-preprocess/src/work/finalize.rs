@@ -56,7 +56,8 @@ impl Finalize {
                 let status = response.status();
                 let wait = response.headers().get(reqwest::header::RETRY_AFTER);
                 let wait = wait.and_then(|text| text.to_str().ok()?.parse::<i64>().ok());
-                let retry = wait.map_or(RetryWish::ByPolicy, |s| RetryWish::AfterMs(s.clamp(0, 86_400) * 1_000));
+                let retry =
+                    wait.map_or(RetryWish::ByPolicy, |s| RetryWish::AfterMs(s.clamp(0, 86_400) * 1_000));
                 let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
                 AttemptEnd::Error { reason: format!("{url} answered {status}: {said}"), retry }.into()
             }

@@ -75,7 +75,9 @@ pub enum BadAssignment {
     #[error("the environment has no {0}: a worker is started by a launcher, which says what is to be done")]
     Missing(&'static str),
     /// Neither URLs nor credentials.
-    #[error("the environment has neither INPUT_URL nor R2_ACCOUNT_ID, R2_ACCESS_KEY_ID and R2_SECRET_ACCESS_KEY")]
+    #[error(
+        "the environment has neither INPUT_URL nor R2_ACCOUNT_ID, R2_ACCESS_KEY_ID and R2_SECRET_ACCESS_KEY"
+    )]
     NoAccess,
     /// A word that is not known.
     #[error("JPEG_PRESET is {0:?}, and default and fast are known")]
@@ -129,7 +131,8 @@ impl Access {
         if let Some(input) = get("INPUT_URL") {
             return Ok(Access::Presigned { input, output: get("OUTPUT_URL"), uploads: get("UPLOADS_URL") });
         }
-        let account = get("R2_ACCOUNT_ID").map(|account| format!("https://{account}.r2.cloudflarestorage.com"));
+        let account =
+            get("R2_ACCOUNT_ID").map(|account| format!("https://{account}.r2.cloudflarestorage.com"));
         let endpoint = get("R2_ENDPOINT").or(account).ok_or(BadAssignment::NoAccess)?;
         Ok(Access::Bucket {
             endpoint,

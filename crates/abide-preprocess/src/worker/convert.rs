@@ -29,7 +29,10 @@ fn settings(assignment: &Assignment) -> JpegSettings {
 fn bounds(assignment: &Assignment) -> Bounds {
     let defaults = Bounds::default();
     let memory = assignment.memory_mb.map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
-    Bounds { memory_bytes: memory.map_or(defaults.memory_bytes, |bytes| bytes.min(defaults.memory_bytes)), ..defaults }
+    Bounds {
+        memory_bytes: memory.map_or(defaults.memory_bytes, |bytes| bytes.min(defaults.memory_bytes)),
+        ..defaults
+    }
 }
 
 fn target(dir: &Path) -> Target {

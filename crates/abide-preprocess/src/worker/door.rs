@@ -153,14 +153,20 @@ async fn further(
         let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
         return Err(failed(format!("no URL was given for it: {status}: {said}")));
     }
-    let answer: UploadsAnswer = response.json().await.map_err(|error| failed(error.without_url().to_string()))?;
-    if answer.urls.len() == files.len() { Ok(answer.urls) } else { Err(failed("not every URL was given".to_owned())) }
+    let answer: UploadsAnswer =
+        response.json().await.map_err(|error| failed(error.without_url().to_string()))?;
+    if answer.urls.len() == files.len() {
+        Ok(answer.urls)
+    } else {
+        Err(failed("not every URL was given".to_owned()))
+    }
 }
 
 async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), Trouble> {
     let failed = |reason: String| Trouble::Upload { key: file.key.clone(), reason };
     let bytes = tokio::fs::read(&file.path).await?;
-    let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, &file.content_type).body(bytes).send().await;
+    let sent =
+        client.put(url).header(reqwest::header::CONTENT_TYPE, &file.content_type).body(bytes).send().await;
     let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
     let status = response.status();
     if status.is_success() {

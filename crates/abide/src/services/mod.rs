@@ -3,13 +3,19 @@
 mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
+pub(crate) mod preprocess;
 
-use abide_engine::Registry;
+use std::net::SocketAddr;
+
+use abide_engine::{Engine, Registry};
 use abide_server::Services;
 
 use crate::config::Config;
 use crate::failure::Failure;
 use defaults::Defaults;
+
+/// What a service does once the engine runs and listens: it gets the engine and the address.
+pub(crate) type AfterStart = Box<dyn FnOnce(&Engine, SocketAddr) + Send>;
 
 /// What a process hosts.
 pub(crate) struct Hosted {
@@ -19,12 +25,19 @@ pub(crate) struct Hosted {
     pub(crate) services: Services,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
+    /// What is done once it runs.
+    pub(crate) after_start: Vec<AfterStart>,
 }
 
 impl Hosted {
     /// Only what `registry` holds.
     pub(crate) fn only(registry: Registry) -> Hosted {
-        Hosted { registry, services: Services::default(), defaults: Defaults::default() }
+        Hosted {
+            registry,
+            services: Services::default(),
+            defaults: Defaults::default(),
+            after_start: Vec::new(),
+        }
     }
 
     /// Every service.
@@ -33,6 +46,7 @@ impl Hosted {
         abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
+        preprocess::add(config, &mut hosted)?;
         Ok(hosted)
     }
 
