@@ -67,20 +67,6 @@ impl Routes {
         self.on(MethodFilter::DELETE, RouteInfo { method: "DELETE", path, role, does }, handler)
     }
 
-    pub(crate) fn options<H, T>(
-        self,
-        path: &'static str,
-        role: Role,
-        does: &'static str,
-        handler: H,
-    ) -> Routes
-    where
-        H: Handler<T, App>,
-        T: 'static,
-    {
-        self.on(MethodFilter::OPTIONS, RouteInfo { method: "OPTIONS", path, role, does }, handler)
-    }
-
     /// These and those.
     pub(crate) fn and(mut self, other: Routes) -> Routes {
         self.table.extend(other.table);

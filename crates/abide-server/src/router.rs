@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::code::ErrorCode;
+use crate::cors::cors;
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::observe::observe;
@@ -14,7 +15,7 @@ use crate::routes::{
 use crate::services::Services;
 use axum::Router;
 use axum::http::{Method, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -89,6 +90,7 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
         .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn(cors))
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
 }

@@ -4,6 +4,8 @@
 mod batches;
 mod callbacks;
 mod crashes;
+mod fly;
+mod local;
 mod manifests;
 mod new_phase;
 mod world;

@@ -35,10 +35,20 @@ pub(crate) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
 
 /// Registers a service; it begins with the engine, under `url` or, if that is empty, under the address.
 pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Service, Failure> {
+    let work_dir = match &setup.launcher {
+        Launcher::Local(local) => Some(local.work_dir.clone()),
+        Launcher::Fly(_) => None,
+    };
     let service = Service::register(&mut hosted.registry, setup)?;
     hosted.services.preprocess = Some(service.clone());
     let beginning = service.clone();
     hosted.after_start.push(Box::new(move |engine, address| {
+        // What workers of a server that was killed left behind: the data directory is ours, and none of ours runs yet.
+        if let Some(left) = work_dir.filter(|left| left.exists())
+            && let Err(error) = fs::remove_dir_all(&left)
+        {
+            tracing::warn!(target: "preprocess", %error, dir = %left.display(), "not emptied");
+        }
         let url = if url.is_empty() { format!("http://{address}/preprocess") } else { url };
         beginning.begin(engine.clone(), url);
     }));

@@ -8,6 +8,7 @@ mod environment;
 mod exit_code;
 mod kill;
 mod place;
+mod preprocess;
 mod python;
 mod queue;
 mod serve;

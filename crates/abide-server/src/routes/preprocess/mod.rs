@@ -22,7 +22,7 @@ use abide_preprocess::{Batch, Call, QueueMessage, Report, Service, jobs};
 use abide_store::{Answer, Read};
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,6 @@ pub(crate) fn routes() -> Routes {
             blobs::variant,
         )
         .get("/asset/{asset}/{variant}", Read, "the same", blobs::variant)
-        .options("/preprocess/{*path}", Anyone, "what pages of other sites may send", preflight)
 }
 
 /// A task of a batch.
@@ -117,36 +116,19 @@ async fn ask(app: &App, batch: &str, call: &Call) -> Result<JsonText, ApiError> 
 }
 
 #[derive(Serialize)]
-struct Health {
+pub(crate) struct Health {
     status: &'static str,
     service: &'static str,
     timestamp: String,
 }
 
-async fn health(State(app): State<App>) -> Response {
+async fn health(State(app): State<App>) -> Json<Health> {
     let timestamp = abide_preprocess::iso(app.engine().now());
-    open(Json(Health { status: "ok", service: NAME, timestamp }))
+    Json(Health { status: "ok", service: NAME, timestamp })
 }
 
-/// Says that pages of other sites may read the answer.
-fn open(response: impl IntoResponse) -> Response {
-    let mut response = response.into_response();
-    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    response
-}
-
-async fn preflight() -> Response {
-    let mut response = open(StatusCode::NO_CONTENT);
-    let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, OPTIONS");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    let allowed = HeaderValue::from_static("Content-Type, Authorization");
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
-    response
-}
-
-async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Response, ApiError> {
-    Ok(open(Json(ask(&app, &batch, &Call::Status).await?)))
+async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Status).await.map(Json)
 }
 
 async fn callback(
@@ -154,18 +136,18 @@ async fn callback(
     At(at): At<TaskAt>,
     Params(proof): Params<Proof>,
     JsonBody(report): JsonBody<Report>,
-) -> Result<Response, ApiError> {
+) -> Result<Json<JsonText>, ApiError> {
     let succeeded = report.status == ReportStatus::Success;
     let pixels = report.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
     let (attempt, signature) = (proof.of(at.task), proof.signature);
     let call = Call::Callback { attempt, signature, report: Box::new(report) };
     let answer = ask(&app, &at.batch, &call).await?;
     service(&app).metrics().called_back(succeeded, pixels.unwrap_or(0));
-    Ok(open(Json(answer)))
+    Ok(Json(answer))
 }
 
-async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Response, ApiError> {
-    Ok(open(Json(ask(&app, &batch, &Call::Reset).await?)))
+async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Reset).await.map(Json)
 }
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use abide_blob::Key;
+use abide_engine::CallError;
 use abide_preprocess::calls::{Call, FilePage, InputsAnswer, StartAnswer, StatusAnswer};
 use abide_preprocess::file::InputEnd;
 use abide_preprocess::{QueueMessage, Service, Site};
@@ -143,13 +144,22 @@ fn say(folder: &Folder, estimate: &Estimate, preset: PresetArg, output: Output) 
 async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) -> Result<Summary, Failure> {
     let site = service.site().await;
     let batch = folder.batch_id();
-    if site.ask::<StatusAnswer>(&batch, &Call::Status).await.is_err() {
+    let known = site.ask::<StatusAnswer>(&batch, &Call::Status).await;
+    if !known.is_ok_and(|status| status.status != "ERROR") {
         let message = stage(service, folder, &batch).await?;
         site.ask::<StartAnswer>(&batch, &Call::Start(Box::new(message))).await.map_err(asking)?;
     }
     let mut progress = Progress::new(output);
     let status = loop {
-        let status: StatusAnswer = site.ask(&batch, &Call::Status).await.map_err(asking)?;
+        let status = match site.ask::<StatusAnswer>(&batch, &Call::Status).await {
+            Ok(status) => status,
+            // One that begins anew is gone for a moment.
+            Err(CallError::Refused(_)) => {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            Err(error) => return Err(asking(error)),
+        };
         progress.show(&status);
         match status.status.as_str() {
             "DONE" | "ERROR" => break status,
@@ -173,7 +183,7 @@ async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) ->
     })
 }
 
-fn asking(error: abide_engine::CallError) -> Failure {
+fn asking(error: CallError) -> Failure {
     Failure::Unusable(format!("the batch does not answer: {error}"))
 }
 
