@@ -19,6 +19,7 @@ fn busy_place() -> Place {
         .file("work/abide.toml", FULL)
         .env("ABIDE_SERVER_DRAIN_MS", "2000")
         .env("ABIDE_JOBS_WORKERS", "4")
+        .env("ABIDE_LAUNCHER_IN_FLIGHT", "2")
         .env("ABIDE_LOG", "debug")
 }
 
@@ -53,7 +54,14 @@ fn every_option_is_shown_with_its_value_and_source() {
 
 #[test]
 fn json_says_the_same() {
-    insta::assert_snapshot!(busy_place().run("config show --json --listen 127.0.0.1:3"), @r#"
+    let mut run = busy_place().run("config show --json --listen 127.0.0.1:3");
+    // The table above has every option; here some sections stand for all.
+    let left_out =
+        ["preprocess.", "launcher.", "buckets."].map(|section| format!("      \"option\": \"{section}"));
+    let blocks = run.stdout.split("    {\n");
+    let kept = blocks.filter(|block| !left_out.iter().any(|section| block.starts_with(section)));
+    run.stdout = kept.collect::<Vec<_>>().join("    {\n");
+    insta::assert_snapshot!(run, @r#"
     exit 0
     {
       "file": "abide.toml",
