@@ -11,6 +11,7 @@ use abide_engine::{Engine, Registry};
 use abide_server::Services;
 
 use crate::config::Config;
+use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
 
@@ -27,6 +28,8 @@ pub(crate) struct Hosted {
     pub(crate) defaults: Defaults,
     /// What is done once it runs.
     pub(crate) after_start: Vec<AfterStart>,
+    /// Where traces and metrics go.
+    pub(crate) export: Option<Export>,
 }
 
 impl Hosted {
@@ -37,6 +40,7 @@ impl Hosted {
             services: Services::default(),
             defaults: Defaults::default(),
             after_start: Vec::new(),
+            export: None,
         }
     }
 
