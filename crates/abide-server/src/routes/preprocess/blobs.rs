@@ -154,8 +154,9 @@ fn is_its_own(wanted: &Wanted, task: &CheckAnswer, batch: &str) -> bool {
                 || wanted.key == Asset::key(asset_id)
         }
         Which::Staging => {
-            let stem = input.output_r2_key.as_deref().map(|key| key.strip_suffix(".jpg").unwrap_or(key));
-            let of_stem = stem.and_then(|stem| wanted.key.strip_prefix(stem));
+            let named = input.output_r2_key.as_deref();
+            let stem = named.map_or(input.r2_key.as_str(), |key| key.strip_suffix(".jpg").unwrap_or(key));
+            let of_stem = wanted.key.strip_prefix(stem);
             let is_output = of_stem.is_some_and(|rest| {
                 let page = rest.strip_prefix("-p").and_then(|page| page.split_once('.'));
                 let numbered = |(number, end): (&str, &str)| {
