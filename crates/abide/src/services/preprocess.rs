@@ -13,6 +13,7 @@ use abide_core::name::LimitKey;
 use abide_engine::registry::RegisterError;
 use abide_preprocess::launch::{Fly, FlyApp, Launcher, Local};
 use abide_preprocess::{Buckets, Credentials, Options, PhaseSettings, Service, Setup, Telling};
+use abide_sqlite::DataDir;
 
 use super::Hosted;
 use crate::config::{self, Config};
@@ -215,7 +216,11 @@ fn fly(config: &Config) -> Result<Fly, Failure> {
 /// What signs callbacks and URLs: drawn once for a data directory, so that they outlive a restart.
 fn signer(data_dir: &Path) -> Result<Signer, Failure> {
     let path = data_dir.join(KEY);
-    let unusable = |error: io::Error| Failure::KeyFile { path: path.clone(), error };
+    // A directory that cannot be used at all says so best by itself.
+    let unusable = |error: io::Error| match DataDir::open(data_dir) {
+        Err(unusable) => Failure::DataDir(unusable),
+        Ok(_) => Failure::KeyFile { path: path.clone(), error },
+    };
     DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
     let mut drawn = [0_u8; 32];
     getrandom::fill(&mut drawn).map_err(|error| unusable(io::Error::other(error.to_string())))?;

@@ -2,7 +2,7 @@
 //! back over HTTP.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -151,6 +151,16 @@ fn follow(served: &Served, batch: &str, enough: impl Fn(&Value) -> bool) -> Valu
     panic!("the events of {batch} ended");
 }
 
+/// An answer, byte by byte.
+fn fetch(served: &Served, path: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 /// Follows a batch to its end.
 fn wait(served: &Served, batch: &str) -> Value {
     follow(served, batch, |status| ["DONE", "ERROR"].contains(&status["status"].as_str().unwrap()))
@@ -179,8 +189,10 @@ fn a_queue_message_takes_a_tiff_to_its_ref_and_its_image_is_served() {
     let tasks = served.ok("GET /preprocess/batches/batch_abc/tasks?phase=IMAGE_PROCESSING", "");
     let url = tasks["tasks"][0]["ref_data"]["url"].as_str().unwrap();
     let path = url.split_once(&served.address.to_string()).unwrap().1.to_owned();
-    let image = served.ask(&format!("GET {path}/thumb"), "");
-    assert_eq!(image.status, 200);
+    let image = fetch(&served, &format!("{path}/thumb"));
+    let head_end = image.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    assert!(image.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&image[..head_end]));
+    assert!(image[head_end + 4..].starts_with(&[0xff, 0xd8]), "a JPEG is served");
 
     let forged = "POST /preprocess/callback/batch_abc/batch_abc_tiff_0000001?life=1&attempt=1&signature=00";
     let refused = served.ask(forged, r#"{"status":"error","error":"no"}"#);
