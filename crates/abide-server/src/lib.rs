@@ -11,6 +11,7 @@ mod app;
 mod backup;
 mod body;
 mod code;
+mod cors;
 mod drain;
 mod error;
 mod feed;

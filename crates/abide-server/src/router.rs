@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::code::ErrorCode;
+use crate::cors::cors;
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::observe::observe;
@@ -9,12 +10,12 @@ use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
     attempts, backup, coordinator, dead, events, health, jobs, lease, limits, metrics, objects, openapi,
-    queues, tickets, tokens, web,
+    preprocess, queues, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
 use axum::http::{Method, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -70,6 +71,9 @@ fn all(services: &Services) -> Routes {
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
     }
+    if services.preprocess.is_some() {
+        routes = routes.and(preprocess::routes());
+    }
     routes
 }
 
@@ -86,6 +90,7 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
         .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn(cors))
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
 }

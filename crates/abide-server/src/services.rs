@@ -16,6 +16,8 @@ pub struct Services {
     pub backup: Option<BackupService>,
     /// `/coordinator` and `/processor`.
     pub coordinator: Option<CoordinatorService>,
+    /// `/preprocess` and `/asset`.
+    pub preprocess: Option<abide_preprocess::Service>,
     /// How the server is watched.
     pub watch: Watch,
 }

@@ -81,7 +81,7 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults, export } = hosted;
+        let Hosted { registry, mut services, defaults, after_start, export } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
             services.watch.telemetry = export.spans();
@@ -113,6 +113,9 @@ impl Host {
                 () = ended.ended() => {}
             }
         };
+        for begin in after_start {
+            begin(&engine, address);
+        }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
         Ok(Host { data_dir, engine, address, stop, served })
     }

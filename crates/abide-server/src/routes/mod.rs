@@ -12,6 +12,7 @@ pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod openapi;
+pub(crate) mod preprocess;
 pub(crate) mod queues;
 pub(crate) mod tickets;
 pub(crate) mod tokens;

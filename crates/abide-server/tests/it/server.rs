@@ -25,7 +25,35 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 pub(crate) fn every_service() -> Services {
     let backup =
         BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
-    Services { backup: Some(backup), coordinator: Some(CoordinatorService), ..Services::default() }
+    Services {
+        backup: Some(backup),
+        coordinator: Some(CoordinatorService),
+        preprocess: Some(preprocess()),
+        ..Services::default()
+    }
+}
+
+/// A service of preprocessing whose buckets nobody asks for anything.
+fn preprocess() -> abide_preprocess::Service {
+    let options = abide_blob::S3Options {
+        bucket: "none".to_owned(),
+        endpoint: "http://127.0.0.1:9".to_owned(),
+        region: "auto".to_owned(),
+        access_key_id: "none".to_owned(),
+        secret_access_key: "none".to_owned(),
+        path_style: true,
+    };
+    let bucket = abide_blob::Bucket::s3(&options).expect("as the test made it");
+    let signer = abide_blob::Signer::new([7; 32]);
+    let buckets = abide_preprocess::Buckets { staging: bucket.clone(), archive: bucket, signer };
+    let local = abide_preprocess::launch::Local {
+        program: "false".into(),
+        arguments: Vec::new(),
+        work_dir: std::env::temp_dir(),
+    };
+    let launcher = abide_preprocess::launch::Launcher::Local(local);
+    let setup = abide_preprocess::Setup::new(buckets, launcher, 1);
+    abide_preprocess::Service::register(&mut Registry::new(), setup).expect("as the test made it")
 }
 
 /// A running server.

@@ -3,14 +3,20 @@
 mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
+pub(crate) mod preprocess;
 
-use abide_engine::Registry;
+use std::net::SocketAddr;
+
+use abide_engine::{Engine, Registry};
 use abide_server::Services;
 
 use crate::config::Config;
 use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
+
+/// What a service does once the engine runs and listens: it gets the engine and the address.
+pub(crate) type AfterStart = Box<dyn FnOnce(&Engine, SocketAddr) + Send>;
 
 /// What a process hosts.
 pub(crate) struct Hosted {
@@ -20,6 +26,8 @@ pub(crate) struct Hosted {
     pub(crate) services: Services,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
+    /// What is done once it runs.
+    pub(crate) after_start: Vec<AfterStart>,
     /// Where traces and metrics go.
     pub(crate) export: Option<Export>,
 }
@@ -27,7 +35,13 @@ pub(crate) struct Hosted {
 impl Hosted {
     /// Only what `registry` holds.
     pub(crate) fn only(registry: Registry) -> Hosted {
-        Hosted { registry, services: Services::default(), defaults: Defaults::default(), export: None }
+        Hosted {
+            registry,
+            services: Services::default(),
+            defaults: Defaults::default(),
+            after_start: Vec::new(),
+            export: None,
+        }
     }
 
     /// Every service.
@@ -36,6 +50,7 @@ impl Hosted {
         abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
+        preprocess::add(config, &mut hosted)?;
         Ok(hosted)
     }
 

@@ -20,6 +20,8 @@ fn version_and_help_are_data() {
     Commands:
       serve        Run the server until it is told to stop
       queue        Enter things to download, and download them
+      preprocess   Make web images and pages of a folder of scans, PDFs and images
+      worker       Do one task of preprocessing, as the environment says: what launchers start
       job          Look at jobs and cancel them
       object       Look at objects
       dead         Look at what used up its attempts, and replay it

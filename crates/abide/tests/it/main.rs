@@ -14,6 +14,7 @@ mod full_disk;
 mod kill;
 mod kill_work;
 mod place;
+mod preprocess;
 mod python;
 mod queue;
 mod serve;
