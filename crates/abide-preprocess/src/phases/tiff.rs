@@ -1,0 +1,73 @@
+//! TIFF to JPEG: each TIFF gets a JPEG beside it.
+
+use super::Phase;
+use crate::file::ProcessableFile;
+use crate::options::PhaseSettings;
+use crate::report::Report;
+
+/// The tag of a TIFF that was converted.
+pub const SOURCE: &str = "TiffConverter:source";
+
+/// Converts TIFFs to JPEGs.
+#[derive(Debug)]
+pub struct TiffConversion;
+
+/// What is before `.tif` or `.tiff`, in any case, if that is how a name ends.
+#[must_use]
+pub fn stem(name: &str) -> Option<&str> {
+    [".tiff", ".tif"].into_iter().find_map(|end| {
+        let at = name.len().checked_sub(end.len())?;
+        name.get(at..)?.eq_ignore_ascii_case(end).then(|| &name[..at])
+    })
+}
+
+impl Phase for TiffConversion {
+    fn name(&self) -> &'static str {
+        "TIFF_CONVERSION"
+    }
+
+    fn tag(&self) -> &'static str {
+        "tiff"
+    }
+
+    fn takes(&self, file: &ProcessableFile) -> bool {
+        stem(&file.file_name).is_some()
+    }
+
+    fn settings(&self) -> PhaseSettings {
+        PhaseSettings { memory_mb: 1_024, ..PhaseSettings::DEFAULT }
+    }
+
+    fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String> {
+        let Some(key) = report.output_r2_key.as_deref() else {
+            return Err("the worker reported success without output_r2_key".to_owned());
+        };
+        if report.output_file_name.as_deref().is_none_or(str::is_empty) {
+            return Err("the worker reported success without output_file_name".to_owned());
+        }
+        if report.output_file_size.is_none_or(|bytes| bytes == 0) {
+            return Err("the worker reported an output of no bytes".to_owned());
+        }
+        match file.output_r2_key.as_deref() {
+            Some(expected) if expected != key => {
+                Err(format!("the worker wrote {key}, and {expected} was expected: another file has that key"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
+        let path = stem(&file.logical_path).unwrap_or(&file.logical_path);
+        let jpeg = ProcessableFile {
+            r2_key: report.output_r2_key.clone().unwrap_or_default(),
+            logical_path: format!("{path}.jpg"),
+            file_name: report.output_file_name.clone().unwrap_or_default(),
+            file_size: report.output_file_size.unwrap_or(0),
+            content_type: "image/jpeg".to_owned(),
+            processing_config: file.processing_config.clone(),
+            source_file: Some(file.file_name.clone()),
+            ..ProcessableFile::default()
+        };
+        vec![file.clone().tagged(SOURCE), jpeg.tagged("TiffConverter")]
+    }
+}
