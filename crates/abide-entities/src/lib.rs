@@ -4,7 +4,7 @@
 //! compare-and-swap. `catalog/main` lists them all, `blobs/main` knows the bytes, which are in a bucket under their id.
 //! What it knows: the engine, buckets, CIDs, DAG-CBOR, UnixFS.
 //! What it does not know: HTTP servers, configuration, other services.
-//! Where to enter: [`EntityStore`] for what can be asked, [`LocalEntities`] for who answers,
+//! Where to enter: [`EntityStore`] for what can be asked, [`LocalEntities`] and [`RemoteEntities`] for who answers,
 //! [`register`]; `entity.rs` for versions, `links.rs` for parents and children, `file_dag.rs` for the ids of files.
 //!
 //! # Rows of an entity
@@ -39,6 +39,7 @@ mod local;
 mod manifest;
 mod messages;
 mod refusal;
+mod remote;
 pub mod request;
 mod retry;
 mod rows;
@@ -59,6 +60,7 @@ pub use id::{BadId, EntityId};
 pub use local::LocalEntities;
 pub use messages::{ToBlobs, ToCatalog, ToEntity};
 pub use refusal::No;
+pub use remote::RemoteEntities;
 pub use retry::update;
 pub use store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
 
