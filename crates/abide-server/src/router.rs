@@ -8,8 +8,8 @@ use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, metrics, objects, openapi,
-    queues, tickets, tokens, web,
+    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, metrics, objects,
+    openapi, queues, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -69,6 +69,9 @@ fn all(services: &Services) -> Routes {
     }
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
+    }
+    if services.entities.is_some() {
+        routes = routes.and(entities::routes());
     }
     routes
 }
