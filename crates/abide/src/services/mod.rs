@@ -3,6 +3,7 @@
 mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
+pub(crate) mod entities;
 
 use abide_engine::Registry;
 use abide_server::Services;
@@ -33,6 +34,7 @@ impl Hosted {
         abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
+        entities::add(&mut hosted)?;
         Ok(hosted)
     }
 

@@ -46,6 +46,9 @@ fn every_option_is_shown_with_its_value_and_source() {
     downloads.max_attempts              3            default
     downloads.retry_backoff_ms          60000        default
     downloads.retry_backoff_max_ms      600000       default
+    entities.url                                     default
+    entities.token                      (not set)    default
+    entities.max_upload_bytes           104857600    default
     log.level                           debug        env ABIDE_LOG
     log.format                          auto         default
     ");
@@ -252,6 +255,28 @@ fn json_says_the_same() {
           "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
           "secret": false,
           "doc": "The longest wait between attempts, until the queue's policy is set."
+        },
+        {
+          "option": "entities.url",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+        {
+          "option": "entities.token",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+        {
+          "option": "entities.max_upload_bytes",
+          "value": 104857600,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_MAX_UPLOAD_BYTES",
+          "secret": false,
+          "doc": "Largest request to `/upload`, all its files together."
         },
         {
           "option": "log.level",
