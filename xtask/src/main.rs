@@ -4,6 +4,7 @@
 //! that it still builds and reports when they do not.
 //! Enter at [`ci`] for the order of the gate and at [`tidy`] for the rules that clippy cannot hold.
 
+mod browser;
 mod ci;
 mod tidy;
 
@@ -18,7 +19,7 @@ The gate and its parts.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  ci    The whole gate: fmt, tidy, clippy, tests and doctests; stops at the first that fails
+  ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
   help  This text
 ";

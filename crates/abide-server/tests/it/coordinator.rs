@@ -61,6 +61,8 @@ fn all_results_of_a_batch_of_a_hundred_can_be_read() {
     let first = server.ok("GET /coordinator/main/queue?limit=60", "");
     let rest = server.ok(&format!("GET /coordinator/main/queue?limit=60&after={}", first["next"]), "");
     assert_eq!((first["queue"].as_array().unwrap().len(), rest["queue"].as_array().unwrap().len()), (60, 40));
+    let newest = server.ok("GET /coordinator/main/queue?newest=3", "")["queue"].clone();
+    assert_eq!(newest, json!(items[97..]));
 }
 
 #[test]

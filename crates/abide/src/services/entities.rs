@@ -31,6 +31,12 @@ pub(crate) fn routes(
     if engine.exposure(&Kind::trusted(Entity::KIND)).is_none() {
         return Ok(None);
     }
+    let max_upload_bytes = config.max_upload_bytes;
+    if !config.url.is_empty() {
+        let token = Some(config.token.clone()).filter(|token| !token.is_empty());
+        let store = Arc::new(RemoteEntities::new(&config.url, token)?);
+        return Ok(Some(EntitiesService { store, max_upload_bytes }));
+    }
     let bucket =
         Bucket::directory(&data_dir.join(BLOBS)).map_err(|error| EntityError::Blobs(error.to_string()))?;
     let store = LocalEntities::new(engine.clone(), bucket, &data_dir.join(UPLOADS))?;

@@ -49,6 +49,9 @@ fn every_option_is_shown_with_its_value_and_source() {
     entities.url                                     default
     entities.token                      (not set)    default
     entities.max_upload_bytes           104857600    default
+    telemetry.otlp_endpoint                          default
+    telemetry.otlp_headers              (not set)    default
+    telemetry.service_name              abide        default
     log.level                           debug        env ABIDE_LOG
     log.format                          auto         default
     ");
@@ -262,12 +265,20 @@ fn json_says_the_same() {
           "source": {
             "from": "default"
           },
+          "env": "ABIDE_ENTITIES_URL",
+          "secret": false,
+          "doc": "Another server with the same routes that keeps the entities; empty for this one."
+        },
         {
           "option": "entities.token",
-          "value": "",
+          "value": "(not set)",
           "source": {
             "from": "default"
           },
+          "env": "ABIDE_ENTITIES_TOKEN",
+          "secret": true,
+          "doc": "The token that the other server wants, if any."
+        },
         {
           "option": "entities.max_upload_bytes",
           "value": 104857600,
@@ -277,6 +288,36 @@ fn json_says_the_same() {
           "env": "ABIDE_ENTITIES_MAX_UPLOAD_BYTES",
           "secret": false,
           "doc": "Largest request to `/upload`, all its files together."
+        },
+        {
+          "option": "telemetry.otlp_endpoint",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_OTLP_ENDPOINT",
+          "secret": false,
+          "doc": "Base URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; empty for none."
+        },
+        {
+          "option": "telemetry.otlp_headers",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_OTLP_HEADERS",
+          "secret": true,
+          "doc": "Headers for the collector, such as api-key=abc,tenant=7."
+        },
+        {
+          "option": "telemetry.service_name",
+          "value": "abide",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_SERVICE_NAME",
+          "secret": false,
+          "doc": "What this process is called there."
         },
         {
           "option": "log.level",
