@@ -66,12 +66,15 @@ pub(crate) fn remove(
     Ok(Some(link))
 }
 
+/// Pages of children with their blocks.
+pub(crate) type NewPages = Vec<(u64, ContentId)>;
+
 /// The children as the manifest of `version`, the newest, has them, and the pages that are new in it.
 pub(crate) fn seal(
     turn: &mut Turn<'_>,
     version: &Version,
     mut changed: BTreeSet<u64>,
-) -> Result<(Children, Vec<(u64, ContentId)>), Halt<No>> {
+) -> Result<(Children, NewPages), Halt<No>> {
     if version.next_seq <= PAGE_CHILDREN {
         return Ok((Children::Inline(in_version(turn, version.ver, Range::All)?), Vec::new()));
     }

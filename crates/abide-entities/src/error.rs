@@ -27,14 +27,10 @@ pub enum EntityError {
     Conflict(String),
     /// Somebody else moved the tip.
     #[error(
-        "the tip is {actual}, and the request expects {expect}: read the entity again and repeat the change"
+        "the tip is {}, and the request expects {}: read the entity again and repeat the change",
+        .0.actual, .0.expect
     )]
-    Cas {
-        /// The tip.
-        actual: ContentId,
-        /// What the request took for it.
-        expect: ContentId,
-    },
+    Cas(Box<CasDetails>),
     /// The request is larger than it may be.
     #[error("{0}")]
     TooLarge(String),
@@ -87,7 +83,7 @@ impl EntityError {
             EntityError::Forbidden(_) => "FORBIDDEN",
             EntityError::NotFound(_) => "NOT_FOUND",
             EntityError::Conflict(_) => "CONFLICT",
-            EntityError::Cas { .. } => "CAS_FAILURE",
+            EntityError::Cas(_) => "CAS_FAILURE",
             EntityError::TooLarge(_) => "PAYLOAD_TOO_LARGE",
             EntityError::Blobs(_) => "IPFS_ERROR",
             EntityError::Backend(_) => "BACKEND_ERROR",
@@ -102,7 +98,7 @@ impl EntityError {
             EntityError::Invalid(_) | EntityError::InvalidParams(_) | EntityError::InvalidCursor(_) => 400,
             EntityError::Forbidden(_) => 403,
             EntityError::NotFound(_) => 404,
-            EntityError::Conflict(_) | EntityError::Cas { .. } => 409,
+            EntityError::Conflict(_) | EntityError::Cas(_) => 409,
             EntityError::TooLarge(_) => 413,
             EntityError::Internal(_) => 500,
             EntityError::Blobs(_) | EntityError::Backend(_) => 503,
@@ -112,14 +108,14 @@ impl EntityError {
     /// Whether the same request, with the tip read again, may succeed later.
     #[must_use]
     pub const fn is_retryable(&self) -> bool {
-        matches!(self, EntityError::Cas { .. } | EntityError::Blobs(_) | EntityError::Backend(_))
+        matches!(self, EntityError::Cas(_) | EntityError::Blobs(_) | EntityError::Backend(_))
     }
 
     /// As it goes over the wire.
     #[must_use]
     pub fn body(&self) -> ErrorBody {
         let details = match self {
-            EntityError::Cas { actual, expect } => Some(CasDetails { actual: *actual, expect: *expect }),
+            EntityError::Cas(details) => Some(CasDetails::clone(details)),
             _ => None,
         };
         ErrorBody { error: self.code().to_owned(), message: self.to_string(), details }
@@ -130,7 +126,7 @@ impl EntityError {
     pub fn read(status: u16, body: ErrorBody) -> EntityError {
         let ErrorBody { error, message, details } = body;
         match (error.as_str(), details) {
-            ("CAS_FAILURE", Some(CasDetails { actual, expect })) => EntityError::Cas { actual, expect },
+            ("CAS_FAILURE", Some(details)) => EntityError::Cas(Box::new(details)),
             ("INVALID_PARAMS", _) => EntityError::InvalidParams(message),
             ("INVALID_CURSOR", _) => EntityError::InvalidCursor(message),
             ("IPFS_ERROR", _) => EntityError::Blobs(message),

@@ -6,7 +6,7 @@ use crate::catalog::{Catalog, CatalogCall, CatalogReply};
 use crate::content::{Codec, ContentId};
 use crate::dag_json;
 use crate::entity::{Call, Entity, Reply};
-use crate::error::EntityError;
+use crate::error::{CasDetails, EntityError};
 use crate::file_dag::{FileHasher, HashedFile};
 use crate::id::EntityId;
 use crate::limits::{CHUNK_BYTES, LINK_WAIT_MS};
@@ -84,7 +84,9 @@ impl LocalEntities {
     async fn made(&self, id: &EntityId, call: Call, expect: Option<ContentId>) -> Result<Made, EntityError> {
         match (self.entity(id, call).await?, expect) {
             (Reply::Made(made), _) => Ok(made),
-            (Reply::TipMoved { actual }, Some(expect)) => Err(EntityError::Cas { actual, expect }),
+            (Reply::TipMoved { actual }, Some(expect)) => {
+                Err(EntityError::Cas(Box::new(CasDetails { actual, expect })))
+            }
             (other, _) => Err(unexpected(&other)),
         }
     }

@@ -187,7 +187,7 @@ fn a_client_of_another_server_is_a_store_as_well() {
         });
         assert_eq!(changed.await.unwrap().ver, 2);
         let stale = remote.append(&made.id, Append::onto(made.tip)).await.unwrap_err();
-        assert!(matches!(stale, EntityError::Cas { expect, .. } if expect == made.tip));
+        assert!(matches!(stale, EntityError::Cas(tips) if tips.expect == made.tip));
         let first = remote.version(&made.id, Selector::Ver(1)).await.unwrap();
         assert_eq!((first.manifest_cid, first.components.len()), (made.tip, 0));
         let listed = remote.list(1, None, Detail::Metadata).await.unwrap();
