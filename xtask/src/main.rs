@@ -6,6 +6,7 @@
 
 mod browser;
 mod ci;
+mod sabotage;
 mod tidy;
 
 use std::path::PathBuf;
@@ -21,6 +22,8 @@ Usage: cargo xtask <COMMAND>
 Commands:
   ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
+  sabotage [NAME]
+        Breaks a copy of the tree in one way after the other; the seeds or tests must notice each. Takes a while
   help  This text
 ";
 
@@ -29,6 +32,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["ci"] => ci::run(&repository_root()?),
+        ["sabotage"] => sabotage::run(&repository_root()?, ""),
+        ["sabotage", only] => sabotage::run(&repository_root()?, only),
         ["tidy"] => tidy::run(&repository_root()?),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -25,7 +25,7 @@ fn items_of_a_killed_server_all_finish_once() {
 }
 
 #[test]
-#[ignore = "takes a minute: for a release build"]
+#[ignore = "takes most of a minute"]
 fn ten_thousand_items_of_a_killed_server_all_finish_once() {
     items_finish_once(10_000);
 }
@@ -36,7 +36,7 @@ fn jobs_of_a_killed_server_all_finish_once() {
 }
 
 #[test]
-#[ignore = "takes a minute: for a release build"]
+#[ignore = "takes most of a minute"]
 fn ten_thousand_jobs_of_a_killed_server_all_finish_once() {
     jobs_finish_once(10_000);
 }
