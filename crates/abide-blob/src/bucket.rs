@@ -9,8 +9,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::local::LocalFileSystem;
 use object_store::signer::Signer as _;
 use object_store::{
-    Attribute, Attributes, ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload,
-    WriteMultipart,
+    Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMultipartOptions,
+    PutOptions, PutPayload, WriteMultipart,
 };
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -212,6 +212,15 @@ impl Bucket {
         let at = key.clone();
         let stream = got.into_stream().map_err(move |error| BlobError::at(&at, error));
         Ok((found, Box::pin(stream)))
+    }
+
+    /// Some of a blob's bytes as they come: from the first to before the last.
+    pub async fn get_range(&self, key: &Key, range: std::ops::Range<u64>) -> Result<ByteStream, BlobError> {
+        let options = GetOptions { range: Some(GetRange::Bounded(range)), ..GetOptions::default() };
+        let got = self.store().get_opts(key.path(), options).await;
+        let at = key.clone();
+        let stream = got.map_err(|error| BlobError::at(key, error))?.into_stream();
+        Ok(Box::pin(stream.map_err(move |error| BlobError::at(&at, error))))
     }
 
     /// All bytes of a blob that has at most `bound`.

@@ -42,4 +42,4 @@ pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, Services, Watch};
+pub use services::{CoordinatorService, EntitiesService, Services, Watch};

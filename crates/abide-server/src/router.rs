@@ -9,8 +9,8 @@ use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, metrics, objects, openapi,
-    preprocess, queues, tickets, tokens, web,
+    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, metrics, objects,
+    openapi, preprocess, queues, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -73,6 +73,9 @@ fn all(services: &Services) -> Routes {
     }
     if services.preprocess.is_some() {
         routes = routes.and(preprocess::routes());
+    }
+    if services.entities.is_some() {
+        routes = routes.and(entities::routes());
     }
     routes
 }

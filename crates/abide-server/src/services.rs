@@ -6,6 +6,8 @@
 use crate::backup::BackupService;
 use abide_engine::Telemetry;
 use abide_engine::telemetry::LogsOnly;
+use abide_entities::EntityStore;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ pub struct Services {
     pub coordinator: Option<CoordinatorService>,
     /// `/preprocess` and `/asset`.
     pub preprocess: Option<abide_preprocess::Service>,
+    /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
+    pub entities: Option<EntitiesService>,
     /// How the server is watched.
     pub watch: Watch,
 }
@@ -25,6 +29,21 @@ pub struct Services {
 /// The coordinator needs nothing but the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoordinatorService;
+
+/// Entities, ours or those of another server.
+#[derive(Clone)]
+pub struct EntitiesService {
+    /// Who answers.
+    pub store: Arc<dyn EntityStore>,
+    /// Bytes of one request to `/upload`.
+    pub max_upload_bytes: u64,
+}
+
+impl fmt::Debug for EntitiesService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntitiesService").field("max_upload_bytes", &self.max_upload_bytes).finish()
+    }
+}
 
 /// How a server is watched.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use abide_engine::StartError;
 use abide_engine::driver::EngineError;
 use abide_engine::registry::RegisterError;
+use abide_entities::EntityError;
 use abide_fetch::client::BuildError;
 use abide_sqlite::{BackupError, OpenError};
 use abide_store::StoreError;
@@ -44,6 +45,9 @@ pub(crate) enum Failure {
     /// What the engine is to run does not fit together.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// The files of entities cannot be kept.
+    #[error("the files of entities cannot be kept: {0}")]
+    Entities(#[from] EntityError),
     /// The address cannot be listened on.
     #[error(
         "cannot listen on {listen}: {error}; stop what listens there, or choose another address with {flag}"
@@ -148,6 +152,7 @@ impl Failure {
             Self::Output(_)
             | Self::Logging(_)
             | Self::Register(_)
+            | Self::Entities(_)
             | Self::Listen { .. }
             | Self::EngineDied
             | Self::Bench(_)
@@ -187,6 +192,7 @@ impl Failure {
             Self::Store(_) => "store_failed",
             Self::Start(_) => "start_failed",
             Self::Register(_) => "register_failed",
+            Self::Entities(_) => "entities_failed",
             Self::Listen { .. } => "listen_failed",
             Self::EngineDied => "engine_died",
             Self::Reach(error) => error.code(),

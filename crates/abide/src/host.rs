@@ -19,7 +19,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::Hosted;
+use crate::services::{Hosted, entities};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -98,6 +98,13 @@ impl Host {
         data_dir.set_address(address.to_string())?;
         services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
+        services.entities = match entities::routes(&config.entities, &engine, data_dir.path()) {
+            Ok(entities) => entities,
+            Err(failure) => {
+                engine.stop().await;
+                return Err(failure);
+            }
+        };
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {
             max_body_bytes: config.server.max_body_bytes,

@@ -4,6 +4,7 @@ pub(crate) mod attempts;
 pub(crate) mod backup;
 pub(crate) mod coordinator;
 pub(crate) mod dead;
+pub(crate) mod entities;
 pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod jobs;

@@ -2,15 +2,20 @@
 
 use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
+use abide_blob::Bucket;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
+use abide_entities::LocalEntities;
 use abide_server::{
-    Admission, BackupService, CoordinatorService, NoBackup, ServerOptions, Services, WithoutToken, serve,
-    tokens,
+    Admission, BackupService, CoordinatorService, EntitiesService, NoBackup, ServerOptions, Services,
+    WithoutToken, serve, tokens,
 };
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -21,13 +26,23 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 /// What lets the user in whose server it is.
 pub(crate) const LOCAL_TOKEN: &str = "local";
 
-/// All of them.
-pub(crate) fn every_service() -> Services {
+/// Uploads may be this large.
+pub(crate) const UPLOAD_BYTES: u64 = 1024 * 1024;
+
+/// All of them, with files in `directory`.
+fn every_service(engine: &Engine, directory: &Path) -> Services {
     let backup =
         BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
+    let bucket = Bucket::directory(&directory.join("blobs")).expect("as the test made it");
+    let store = LocalEntities::new(engine.clone(), bucket, &directory.join("uploads"));
+    let entities = EntitiesService {
+        store: Arc::new(store.expect("as the test made it")),
+        max_upload_bytes: UPLOAD_BYTES,
+    };
     Services {
         backup: Some(backup),
         coordinator: Some(CoordinatorService),
+        entities: Some(entities),
         preprocess: Some(preprocess()),
         ..Services::default()
     }
@@ -59,8 +74,11 @@ fn preprocess() -> abide_preprocess::Service {
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    pub(crate) services: Services,
     runtime: Runtime,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    /// Removed with the server.
+    _directory: TempDir,
 }
 
 impl Server {
@@ -81,24 +99,27 @@ impl Server {
 
     fn admitting(store: MemoryStore, machine: MachineOptions, admission: Admission) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
-        let (address, shutdown, served) = runtime.block_on(async move {
+        let directory = tempfile::tempdir().expect("as the test made it");
+        let files = directory.path().to_owned();
+        let (address, services, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
             tokens::register(&mut registry).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
+            abide_entities::register(&mut registry).expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let services = every_service();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services, admission };
+            let services = every_service(&engine, &files);
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
-            (address, shutdown, served)
+            (address, services, shutdown, served)
         });
-        Server { address, runtime, running: Some((shutdown, served)) }
+        Server { address, services, runtime, running: Some((shutdown, served)), _directory: directory }
     }
 
     pub(crate) fn client(&self) -> Client {

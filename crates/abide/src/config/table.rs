@@ -461,6 +461,27 @@ options! {
         }
     }
 
+    /// How entities and their files are kept.
+    entities: Entities {
+        /// Another server with the same routes that keeps the entities; empty for this one.
+        url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["IPFS_WRAPPER"],
+        }
+        /// The token that the other server wants, if any.
+        token: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            secret: true,
+        }
+        /// Largest request to `/upload`, all its files together.
+        max_upload_bytes: u64 = {
+            kind: Kind::Integer { min: 1_024, max: 1 << 40 },
+            default: DefaultValue::Integer(abide_entities::limits::UPLOAD_BYTES as i64),
+        }
+    }
+
     /// Where traces and metrics go.
     telemetry: Telemetry {
         /// Base URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; empty for none.

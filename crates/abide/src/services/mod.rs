@@ -4,6 +4,7 @@ mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
 pub(crate) mod preprocess;
+pub(crate) mod entities;
 
 use std::net::SocketAddr;
 
@@ -51,6 +52,7 @@ impl Hosted {
         coordinator::add(&config.coordinator, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
         preprocess::add(config, &mut hosted)?;
+        entities::add(&mut hosted)?;
         Ok(hosted)
     }
 

@@ -311,6 +311,36 @@ fn json_says_the_same() {
           "doc": "The longest wait between attempts, until the queue's policy is set."
         },
         {
+          "option": "entities.url",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_URL",
+          "secret": false,
+          "doc": "Another server with the same routes that keeps the entities; empty for this one."
+        },
+        {
+          "option": "entities.token",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_TOKEN",
+          "secret": true,
+          "doc": "The token that the other server wants, if any."
+        },
+        {
+          "option": "entities.max_upload_bytes",
+          "value": 104857600,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_MAX_UPLOAD_BYTES",
+          "secret": false,
+          "doc": "Largest request to `/upload`, all its files together."
+        },
+        {
           "option": "telemetry.otlp_endpoint",
           "value": "",
           "source": {
