@@ -3,8 +3,8 @@
 mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
-pub(crate) mod preprocess;
 pub(crate) mod entities;
+pub(crate) mod preprocess;
 
 use std::net::SocketAddr;
 
