@@ -4,12 +4,16 @@
 
 use std::fmt;
 
-/// Bytes of one row's value, one message, one job payload, one job result or one call.
+/// Bytes of one row's value, one message, one job payload or one job result.
 pub const VALUE_BYTES: usize = 256 * 1024;
+/// Bytes of one call: the largest log entry fits, with what is around it.
+pub const CALL_BYTES: usize = LOG_ENTRY_BYTES + 64 * 1024;
 /// Levels of arrays and objects in JSON from outside: what common readers take.
 pub const JSON_DEPTH: usize = 100;
 /// Bytes of one log entry.
 pub const LOG_ENTRY_BYTES: usize = 1024 * 1024;
+/// Bytes of entries in one page of a log; one entry is always given.
+pub const LOG_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of everything one commit carries.
 pub const COMMIT_BYTES: usize = 4 * 1024 * 1024;
 /// Rows, alarms, messages, jobs, cancellations and log entries in one commit.

@@ -1,6 +1,7 @@
 //! Logs: an append-only sequence of entries that an object owns.
 
 use crate::json::Json;
+use crate::limits::LOG_PAGE_BYTES;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -18,4 +19,19 @@ pub struct LogEntry {
     pub at: Time,
     /// What it says.
     pub value: Json,
+}
+
+/// Counts the bytes of a page of entries while it is filled.
+#[derive(Debug, Default)]
+pub struct PageBytes {
+    bytes: usize,
+}
+
+impl PageBytes {
+    /// Whether this entry still belongs to the page. The first one always does.
+    pub fn takes(&mut self, entry: &LogEntry) -> bool {
+        let is_first = self.bytes == 0;
+        self.bytes += entry.value.len();
+        is_first || self.bytes <= LOG_PAGE_BYTES
+    }
 }

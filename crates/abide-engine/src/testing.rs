@@ -330,12 +330,20 @@ impl World {
 
     /// An object's log, from its first entry.
     pub fn log<V: DeserializeOwned>(&mut self, object: &str) -> Vec<V> {
-        let object = object.parse().expect("kind/name");
-        let Answer::Log(page) = self.read(Read::Log { object, after: Seq(0), limit: usize::MAX }) else {
-            unreachable!("the store answers about logs in kind")
-        };
-        let entries = page.map(|page| page.entries).unwrap_or_default();
-        entries.iter().map(|entry| entry.value.decode().expect("an entry of that type")).collect()
+        let object: ObjectKey = object.parse().expect("kind/name");
+        let (mut found, mut after) = (Vec::new(), Seq(0));
+        loop {
+            let read = Read::Log { object: object.clone(), after, limit: usize::MAX };
+            let Answer::Log(page) = self.read(read) else {
+                unreachable!("the store answers about logs in kind")
+            };
+            let entries = page.map(|page| page.entries).unwrap_or_default();
+            let Some(last) = entries.last() else { return found };
+            after = last.seq;
+            found.extend(
+                entries.iter().map(|entry| entry.value.decode::<V>().expect("an entry of that type")),
+            );
+        }
     }
 
     /// What became of a ticket.

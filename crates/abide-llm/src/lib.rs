@@ -1,1 +1,30 @@
 //! Chat completions within a budget, and what needs no model.
+//!
+//! What it is for: one question to a model with an answer that is known to have the asked shape, or a short summary of a
+//! text without any model.
+//! What it knows: endpoints that speak as OpenAI's does, more or less; what they cost; sentences and words of some languages.
+//! What it does not know: stores, jobs, services, config. Where an answer is kept is the caller's affair: [`Ask::key`] says
+//! under which name.
+//! Where to enter: [`Client::ask`] for a model, [`Replay`] for its answers in tests, [`extract::summarize`] without one,
+//! [`fence::fence`] for text from strangers in a prompt.
+
+mod answer;
+mod ask;
+mod client;
+mod error;
+pub mod extract;
+pub mod fence;
+mod limiter;
+pub mod limits;
+pub mod repair;
+mod replay;
+mod spend;
+mod wire;
+
+pub use answer::Answer;
+pub use ask::{Ask, Shape};
+pub use client::{Client, Endpoint};
+pub use error::LlmError;
+pub use limiter::Limiters;
+pub use replay::{Model, Replay};
+pub use spend::{Price, Spent, Usage};

@@ -9,6 +9,7 @@ use crate::metrics::HttpMeter;
 use crate::poll::KnownWorkers;
 use crate::serve::ServerOptions;
 use crate::services::Services;
+use crate::sync::{Feeds, Sockets};
 use abide_core::commit::Reply;
 use abide_core::json::Json;
 use abide_core::object::ObjectKey;
@@ -33,6 +34,8 @@ struct Shared {
     drain: Drain,
     access: Access,
     workers: KnownWorkers,
+    feeds: Feeds,
+    sockets: Sockets,
     waits: Semaphore,
     full_at: AtomicI64,
     feed: Feed,
@@ -49,6 +52,8 @@ impl App {
             drain,
             access,
             workers: KnownWorkers::default(),
+            feeds: Feeds::default(),
+            sockets: Sockets::new(),
             waits: Semaphore::new(WAITS),
             full_at: AtomicI64::new(i64::MIN),
             feed,
@@ -78,6 +83,16 @@ impl App {
 
     pub(crate) fn workers(&self) -> &KnownWorkers {
         &self.0.workers
+    }
+
+    /// The logs that are read live.
+    pub(crate) fn feeds(&self) -> &Feeds {
+        &self.0.feeds
+    }
+
+    /// The sockets there are.
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.0.sockets
     }
 
     /// A place for a request that waits for something to happen. Fewer than there are connections, so that those who do

@@ -15,6 +15,9 @@ const ARRIVES: Duration = Duration::from_secs(30);
 /// How long the rest of a body that is too large is read and dropped, so that the client gets to read the answer.
 const LINGERS: Duration = Duration::from_secs(2);
 
+/// What to do about a body that is larger than what the server is told to take.
+const RAISE: &str = "send less at a time, or raise server.max_body_bytes";
+
 /// A JSON object of a known shape.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
@@ -22,7 +25,25 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<JsonBody<T>, ApiError> {
-        let text = read(request.into_body(), app.options().max_body_bytes).await?;
+        JsonBody::read(request, app.options().max_body_bytes, RAISE).await
+    }
+}
+
+/// A JSON object of a known shape that has at most `BOUND` bytes.
+pub(crate) struct SmallBody<T, const BOUND: usize>(pub(crate) T);
+
+impl<T: DeserializeOwned, const BOUND: usize> FromRequest<App> for SmallBody<T, BOUND> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &App) -> Result<SmallBody<T, BOUND>, ApiError> {
+        let JsonBody(value) = JsonBody::read(request, BOUND, "send less at a time").await?;
+        Ok(SmallBody(value))
+    }
+}
+
+impl<T: DeserializeOwned> JsonBody<T> {
+    async fn read(request: Request, bound: usize, remedy: &str) -> Result<JsonBody<T>, ApiError> {
+        let text = read(request.into_body(), bound, remedy).await?;
         if text.trim().is_empty() {
             return Err(ApiError::bad("the body is empty: send JSON"));
         }
@@ -42,7 +63,7 @@ impl FromRequest<App> for AnyBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<AnyBody, ApiError> {
-        let text = read(request.into_body(), app.options().max_body_bytes).await?;
+        let text = read(request.into_body(), app.options().max_body_bytes, RAISE).await?;
         if text.trim().is_empty() {
             return Ok(AnyBody(Json::null()));
         }
@@ -59,16 +80,14 @@ fn not_json(reason: &str) -> ApiError {
     ApiError::bad(format!("the body cannot be read as the JSON that is expected here: {reason}"))
 }
 
-async fn read(mut body: Body, bound: usize) -> Result<String, ApiError> {
+async fn read(mut body: Body, bound: usize, remedy: &str) -> Result<String, ApiError> {
     let whole = tokio::time::timeout(ARRIVES, read_whole(&mut body, bound)).await;
     let bytes = match whole {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(Unread::TooLarge)) => {
             // Whether the client is done by then or not, it gets the same answer.
             drop(tokio::time::timeout(LINGERS, read_away(&mut body)).await);
-            let message = format!(
-                "the body is larger than {bound} bytes: send less at a time, or raise server.max_body_bytes"
-            );
+            let message = format!("the body is larger than {bound} bytes: {remedy}");
             return Err(ApiError::new(ErrorCode::TooLarge, message));
         }
         Ok(Err(Unread::Broken(reason))) => {

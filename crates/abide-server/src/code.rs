@@ -48,6 +48,10 @@ pub enum ErrorCode {
     WrongState,
     /// The lease is not the current one.
     LeaseLost,
+    /// Another server that was asked gave no good answer.
+    UpstreamFailed,
+    /// Another server that was asked did not answer in time.
+    UpstreamTimeout,
     /// Too many calls wait for the object.
     Overloaded,
     /// It is not known whether the request took effect.
@@ -68,7 +72,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, [`ErrorCode::Refused`] once for each class.
-    pub const ALL: [ErrorCode; 33] = [
+    pub const ALL: [ErrorCode; 35] = [
         ErrorCode::BadRequest,
         ErrorCode::TooLarge,
         ErrorCode::RequestTimeout,
@@ -94,6 +98,8 @@ impl ErrorCode {
         ErrorCode::KeyReused,
         ErrorCode::WrongState,
         ErrorCode::LeaseLost,
+        ErrorCode::UpstreamFailed,
+        ErrorCode::UpstreamTimeout,
         ErrorCode::Overloaded,
         ErrorCode::OutcomeUnknown,
         ErrorCode::StoreFull,
@@ -129,6 +135,8 @@ impl ErrorCode {
             ErrorCode::KeyReused => "key_reused",
             ErrorCode::WrongState => "wrong_state",
             ErrorCode::LeaseLost => "lease_lost",
+            ErrorCode::UpstreamFailed => "upstream_failed",
+            ErrorCode::UpstreamTimeout => "upstream_timeout",
             ErrorCode::Overloaded => "overloaded",
             ErrorCode::OutcomeUnknown => "outcome_unknown",
             ErrorCode::StoreFull => "store_full",
@@ -164,6 +172,8 @@ impl ErrorCode {
             ErrorCode::WrongState | ErrorCode::LeaseLost | ErrorCode::Refused(RefusalClass::Conflict) => {
                 StatusCode::CONFLICT
             }
+            ErrorCode::UpstreamFailed => StatusCode::BAD_GATEWAY,
+            ErrorCode::UpstreamTimeout => StatusCode::GATEWAY_TIMEOUT,
             ErrorCode::Gone => StatusCode::GONE,
             ErrorCode::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             ErrorCode::Overloaded | ErrorCode::Refused(RefusalClass::TooMany) => {
@@ -185,6 +195,7 @@ impl ErrorCode {
     pub const fn is_retryable(self) -> bool {
         match self {
             ErrorCode::RequestTimeout
+            | ErrorCode::UpstreamTimeout
             | ErrorCode::Refused(RefusalClass::TooMany)
             | ErrorCode::Overloaded
             | ErrorCode::StoreFull
@@ -216,6 +227,7 @@ impl ErrorCode {
             | ErrorCode::KeyReused
             | ErrorCode::WrongState
             | ErrorCode::LeaseLost
+            | ErrorCode::UpstreamFailed
             | ErrorCode::OutcomeUnknown
             | ErrorCode::StoreRejected
             | ErrorCode::StoreDamaged => false,

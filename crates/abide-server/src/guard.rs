@@ -4,10 +4,11 @@
 //! page to it. Such requests name a foreign host (a name that was pointed at this machine) or a foreign origin, and both
 //! are refused. Who shows a token is no page of another site, and a server for other machines has other names.
 
-use crate::access::Shown;
+use crate::access::{Caller, Shown};
 use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::role::Role;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
@@ -17,18 +18,51 @@ use std::net::IpAddr;
 /// Passes on what a program that may, or a page that this server gave out, may have sent, and says who it is from.
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let access = app.access();
-    let (caller, shown) = match access.caller(app.engine(), request.headers()).await {
-        Ok(found) => found,
-        Err(error) => return error.into_response(),
+    let door = Door::of(&app, request.uri().path());
+    let (caller, shown) = match (access.caller(app.engine(), request.headers()).await, door) {
+        (Ok(found), Door::Token) | (Ok(found @ (_, Shown::Token)), _) => found,
+        (Err(error), Door::Token) => return error.into_response(),
+        // What else was shown is for the route to judge, and nothing shown is nobody.
+        (Ok((_, Shown::Nothing)) | Err(_), Door::AnyPage | Door::Members | Door::Open) => {
+            (Caller(Role::Anyone), Shown::Nothing)
+        }
     };
-    let hosts =
-        if shown == Shown::Token || access.is_for_other_machines() { Hosts::Any } else { Hosts::ThisMachine };
-    match check(request.headers(), hosts) {
+    let is_known = shown == Shown::Token || access.is_for_other_machines() || door == Door::Members;
+    let hosts = if is_known { Hosts::Any } else { Hosts::ThisMachine };
+    let checked = if door == Door::AnyPage { Ok(()) } else { check(request.headers(), hosts) };
+    match checked {
         Ok(()) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(error) => error.into_response(),
+    }
+}
+
+/// Whom a route lets in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// Who has a token of the server.
+    Token,
+    /// Who proves to the route to be of the store's organization. Sync clients are pages of other sites.
+    AnyPage,
+    /// Who proves to the route to be of the store's organization.
+    Members,
+    /// Everybody who reaches it, while stores are open.
+    Open,
+}
+
+impl Door {
+    fn of(app: &App, path: &str) -> Door {
+        let Some(sync) = &app.services().sync else { return Door::Token };
+        match path {
+            _ if path != "/sync" && !path.starts_with("/sync/") && !path.starts_with("/links/api/") => {
+                Door::Token
+            }
+            _ if sync.authority.is_open() => Door::Open,
+            "/sync" => Door::AnyPage,
+            _ => Door::Members,
+        }
     }
 }
 

@@ -3,12 +3,25 @@
 //! Rows and payloads may carry what proves who somebody is: with it, a reader could do more than read. Such a field has
 //! one of the names here, at the top level of its value.
 
-use crate::access::Caller;
+use crate::access::{Caller, enough};
+use crate::error::ApiError;
 use crate::role::Role;
 use abide_core::json::Json;
+use abide_core::object::ObjectKey;
+use abide_links::auth::keys;
+use abide_links::event::{LINKS, SYNC};
 use serde_json::Value;
 
 const NAMES: [&str; 2] = ["proof", "secret_sha256"];
+
+/// Kinds of objects that belong to an organization, which proves itself by another door.
+const OWNED: [&str; 3] = [SYNC, LINKS, keys::KIND];
+
+/// Whether `caller` may look into `object`.
+pub(crate) fn may_look_into(object: &ObjectKey, caller: Caller) -> Result<(), ApiError> {
+    let role = if OWNED.contains(&object.kind.as_str()) { Role::Admin } else { Role::Read };
+    enough(caller, role)
+}
 
 /// The value as `caller` may see it.
 pub(crate) fn shown(value: Json, caller: Caller) -> Json {

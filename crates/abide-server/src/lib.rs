@@ -32,6 +32,7 @@ mod sentence;
 mod serve;
 mod services;
 mod stall;
+mod sync;
 pub mod tokens;
 mod wait;
 
@@ -42,4 +43,4 @@ pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, EntitiesService, Services, Watch};
+pub use services::{CoordinatorService, EntitiesService, LinksService, Services, SyncService, Watch};

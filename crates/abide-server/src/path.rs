@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use abide_core::dead::DeadId;
 use abide_core::job::JobId;
-use abide_core::name::{LimitKey, QueueName};
+use abide_core::name::{LimitKey, Name, QueueName};
 use abide_core::object::ObjectKey;
 use abide_core::ticket::Ticket;
 use axum::extract::{FromRequestParts, Path};
@@ -50,6 +50,14 @@ impl Named for String {
 
     fn named(segment: String) -> Result<String, ApiError> {
         Ok(segment)
+    }
+}
+
+impl Named for Name {
+    type Segments = String;
+
+    fn named(segment: String) -> Result<Name, ApiError> {
+        Ok(Name::new(segment)?)
     }
 }
 

@@ -59,12 +59,34 @@ impl Routes {
         self.on(MethodFilter::PUT, RouteInfo { method: "PUT", path, role, does }, handler)
     }
 
+    pub(crate) fn patch<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::PATCH, RouteInfo { method: "PATCH", path, role, does }, handler)
+    }
+
     pub(crate) fn delete<H, T>(self, path: &'static str, role: Role, does: &'static str, handler: H) -> Routes
     where
         H: Handler<T, App>,
         T: 'static,
     {
         self.on(MethodFilter::DELETE, RouteInfo { method: "DELETE", path, role, does }, handler)
+    }
+
+    pub(crate) fn options<H, T>(
+        self,
+        path: &'static str,
+        role: Role,
+        does: &'static str,
+        handler: H,
+    ) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.on(MethodFilter::OPTIONS, RouteInfo { method: "OPTIONS", path, role, does }, handler)
     }
 
     /// These and those.

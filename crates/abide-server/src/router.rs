@@ -9,8 +9,8 @@ use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, metrics, objects,
-    openapi, preprocess, queues, tickets, tokens, web,
+    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys, links,
+    metrics, objects, openapi, preprocess, queues, sync, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -76,6 +76,12 @@ fn all(services: &Services) -> Routes {
     }
     if services.entities.is_some() {
         routes = routes.and(entities::routes());
+    }
+    if services.sync.is_some() {
+        routes = routes.and(sync::routes());
+        if services.links.is_some() {
+            routes = routes.and(links::routes()).and(link_keys::routes());
+        }
     }
     routes
 }

@@ -2,7 +2,7 @@
 
 use crate::access::Admission;
 use crate::app::App;
-use crate::drain::DrainSwitch;
+use crate::drain::{Drain, DrainSwitch};
 use crate::router::router;
 use crate::services::Services;
 use crate::stall::NoStall;
@@ -10,9 +10,9 @@ use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -24,6 +24,8 @@ use tokio::task::JoinSet;
 const CONNECTIONS: usize = 768;
 /// How long the head of a request may take to arrive, and how long a connection may be idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(30);
+/// How long sockets may take to have their last push answered and to close.
+const SOCKETS_CLOSE: Duration = Duration::from_secs(3);
 /// How long a client may take nothing of the answer that it is sent.
 const TAKES: Duration = Duration::from_secs(30);
 /// Once the engine has stopped: how long connections may take to get their last answers out.
@@ -51,43 +53,43 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (switch, drain) = DrainSwitch::new();
-    let app = App::new(engine.clone(), options, drain);
+    let app = App::new(engine.clone(), options, drain.clone());
     let (watching, changes) = (app.clone(), engine.changes());
     let feed = tokio::spawn(async move { watching.feed().fill(changes).await });
-    let router = router(app);
-    let graceful = GracefulShutdown::new();
+    let router = router(app.clone());
     let mut connections = JoinSet::new();
     tokio::select! {
-        () = accept(&listener, &router, &graceful, &mut connections) => {}
+        () = accept(&listener, &router, &drain, &mut connections) => {}
         () = shutdown => {}
     }
     switch.begin();
     drop(listener);
+    app.sockets().closed(SOCKETS_CLOSE).await;
     let closing = async {
         engine.stop().await;
         tokio::time::sleep(LAST_ANSWERS).await;
     };
     tokio::select! {
-        () = graceful.shutdown() => engine.stop().await,
+        () = ended(&mut connections) => engine.stop().await,
         () = closing => tracing::info!(target: "http", "connections that did not end were cut off"),
     }
     connections.shutdown().await;
     feed.abort();
 }
 
+/// Resolves when no connection is left.
+async fn ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
+}
+
 /// Accepts connections for ever.
-async fn accept(
-    listener: &TcpListener,
-    router: &Router,
-    graceful: &GracefulShutdown,
-    connections: &mut JoinSet<()>,
-) {
+async fn accept(listener: &TcpListener, router: &Router, drain: &Drain, connections: &mut JoinSet<()>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, place, router.clone(), graceful));
+                connections.spawn(connection(stream, place, router.clone(), drain.clone()));
             }
             Err(error) => {
                 tracing::warn!(target: "http", %error, "a connection could not be accepted");
@@ -103,7 +105,7 @@ fn connection(
     stream: TcpStream,
     place: OwnedSemaphorePermit,
     router: Router,
-    graceful: &GracefulShutdown,
+    drain: Drain,
 ) -> impl Future<Output = ()> + Send + 'static {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
@@ -111,10 +113,18 @@ fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_ARRIVES)
-        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router));
-    let connection = graceful.watch(connection);
+        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router))
+        .with_upgrades();
     async move {
-        if let Err(error) = connection.await {
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = drain.begun() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(target: "http", %error, "a connection broke");
         }
         drop(place);

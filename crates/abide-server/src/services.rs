@@ -7,6 +7,8 @@ use crate::backup::BackupService;
 use abide_engine::Telemetry;
 use abide_engine::telemetry::LogsOnly;
 use abide_entities::EntityStore;
+use abide_links::auth::Authority;
+use abide_links::processor::preview::Preview;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +24,10 @@ pub struct Services {
     pub preprocess: Option<abide_preprocess::Service>,
     /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
     pub entities: Option<EntitiesService>,
+    /// `/sync`.
+    pub sync: Option<SyncService>,
+    /// `/links/api`.
+    pub links: Option<LinksService>,
     /// How the server is watched.
     pub watch: Watch,
 }
@@ -43,6 +49,20 @@ impl fmt::Debug for EntitiesService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EntitiesService").field("max_upload_bytes", &self.max_upload_bytes).finish()
     }
+}
+
+/// The links need the log of their store, which is the sync backend's, and a look at pages.
+#[derive(Debug, Clone)]
+pub struct LinksService {
+    /// Looks at them.
+    pub preview: Preview,
+}
+
+/// The sync backend needs to know who may see which store.
+#[derive(Debug, Clone)]
+pub struct SyncService {
+    /// Decides.
+    pub authority: Arc<Authority>,
 }
 
 /// How a server is watched.

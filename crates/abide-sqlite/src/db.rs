@@ -92,6 +92,26 @@ impl Db<'_> {
         self.with(sql, |statement| every(statement, params, decode))
     }
 
+    /// Rows in order, up to the first that `decode` does not want.
+    pub(crate) fn until<T>(
+        &self,
+        sql: &'static str,
+        params: impl Params,
+        mut decode: impl FnMut(Columns<'_>) -> Outcome<Option<T>>,
+    ) -> Outcome<Vec<T>> {
+        self.with(sql, |statement| {
+            let mut found = Vec::new();
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                match decode(Columns(row))? {
+                    Some(wanted) => found.push(wanted),
+                    None => break,
+                }
+            }
+            Ok(found)
+        })
+    }
+
     /// The one number of a statement that gives a row with a number or nothing.
     pub(crate) fn number(&self, sql: &'static str, params: impl Params) -> Outcome<Option<i64>> {
         Ok(self.one(sql, params, |row| row.opt_int(0))?.flatten())

@@ -7,7 +7,7 @@ use crate::messages::{self, message_columns};
 use crate::prune;
 use crate::reader::Snapshot;
 use abide_core::event::{DueAlarm, Message, MessageId};
-use abide_core::log::{LogEntry, Seq};
+use abide_core::log::{LogEntry, PageBytes, Seq};
 use abide_core::name::AlarmName;
 use abide_core::object::{Incarnation, ObjectKey, Version};
 use abide_core::time::{Time, earliest};
@@ -165,8 +165,10 @@ impl Snapshot<'_> {
     }
 
     fn log_after(&self, life: Incarnation, after: Seq, limit: usize) -> Outcome<Vec<LogEntry>> {
-        self.db.all(LOG, (life.0, after.0, at_most(limit)), |row| {
-            Ok(LogEntry { seq: Seq(row.int(0)?), at: row.time(1)?, value: row.json(2)? })
+        let mut page = PageBytes::default();
+        self.db.until(LOG, (life.0, after.0, at_most(limit)), |row| {
+            let entry = LogEntry { seq: Seq(row.int(0)?), at: row.time(1)?, value: row.json(2)? };
+            Ok(page.takes(&entry).then_some(entry))
         })
     }
 

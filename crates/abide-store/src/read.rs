@@ -72,7 +72,7 @@ pub enum Read {
         object: ObjectKey,
         /// The last entry seen.
         after: Seq,
-        /// How many.
+        /// At most this many, and fewer when they pass [`LOG_PAGE_BYTES`](abide_core::limits::LOG_PAGE_BYTES).
         limit: usize,
     },
     /// What became of a ticket.

@@ -13,6 +13,7 @@ use abide_sqlite::{BackupError, OpenError};
 use abide_store::StoreError;
 
 use crate::bench::BenchError;
+use crate::commands::links::LinksError;
 use crate::config::Problems;
 use crate::export::ExportError;
 use crate::reach::ReachError;
@@ -32,6 +33,14 @@ pub(crate) enum Failure {
     ListenRefused {
         /// The address that was asked for.
         listen: SocketAddr,
+    },
+    /// A key for tokens of sync clients cannot be used.
+    #[error("{option}: {reason}")]
+    SyncKey {
+        /// Which option.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The data directory cannot be used.
     #[error("the data directory cannot be used: {0}")]
@@ -131,6 +140,12 @@ pub(crate) enum Failure {
     /// The bench could not go on, or what it found does not add up.
     #[error("the bench failed: {0}")]
     Bench(#[from] BenchError),
+    /// A command about links did not do what was asked.
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    /// The configured model cannot be asked.
+    #[error("the model of llm.base_url cannot be used: {0}")]
+    Model(abide_llm::LlmError),
     /// The system refused threads or signals.
     #[error("the system does not let the server run: {0}")]
     System(#[source] io::Error),
@@ -156,6 +171,7 @@ impl Failure {
             | Self::Listen { .. }
             | Self::EngineDied
             | Self::Bench(_)
+            | Self::Links(_)
             | Self::Defaults(_)
             | Self::Answer(_)
             | Self::Fetcher(_)
@@ -175,7 +191,11 @@ impl Failure {
                 BackupError::Exists { .. } | BackupError::Io { .. } | BackupError::Damaged { .. },
             ) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
-            Self::Config(_) | Self::ListenRefused { .. } | Self::Export(_) => 2,
+            Self::Config(_)
+            | Self::ListenRefused { .. }
+            | Self::Export(_)
+            | Self::SyncKey { .. }
+            | Self::Model(_) => 2,
             Self::DataDir(_)
             | Self::Store(_)
             | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
@@ -187,6 +207,7 @@ impl Failure {
         match self {
             Self::Config(_) => "config_invalid",
             Self::ListenRefused { .. } => "listen_refused",
+            Self::SyncKey { .. } => "sync_key_unusable",
             Self::DataDir(OpenError::Locked { .. }) => "data_dir_in_use",
             Self::DataDir(_) => "data_dir_unusable",
             Self::Store(_) => "store_failed",
@@ -216,6 +237,8 @@ impl Failure {
             Self::Backup(BackupError::Io { .. }) => "file_unusable",
             Self::Backup(BackupError::Damaged { .. }) => "backup_damaged",
             Self::Bench(_) => "bench_failed",
+            Self::Links(_) => "links_failed",
+            Self::Model(_) => "model_unusable",
             Self::System(_) => "system_refused",
             Self::Output(_) => "output_failed",
             Self::Export(_) => "telemetry_not_usable",

@@ -62,7 +62,8 @@ const ROOMS: &[Room] = &[
             "abide-links",
             "abide-downloads",
         ]),
-        &[],
+        // What fetches pages of local test sites.
+        &["abide-fetch"],
     ),
     room("abide", Reach::Everything, &[]),
 ];

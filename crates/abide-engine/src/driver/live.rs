@@ -166,6 +166,12 @@ impl LogFollower {
         LogFollower { engine, object, after, incarnation: None, grown }
     }
 
+    /// The life whose entries were given last.
+    #[must_use]
+    pub fn life(&self) -> Option<Incarnation> {
+        self.incarnation
+    }
+
     /// The next entries; waits until there is one. If the object was deleted and begins its log again, the entries of
     /// the new life come from its first.
     pub async fn next(&mut self) -> Result<Vec<LogEntry>, EngineError> {

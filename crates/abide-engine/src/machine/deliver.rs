@@ -6,7 +6,7 @@ use super::timers::ReadFor;
 use super::{Machine, Phase};
 use crate::call::{Call, CallError};
 use abide_core::event::{DueAlarm, Event, Message, MessageBody, MessageId};
-use abide_core::limits::{INBOX_MESSAGES, VALUE_BYTES, within};
+use abide_core::limits::{CALL_BYTES, INBOX_MESSAGES, within};
 use abide_core::log::Seq;
 use abide_core::object::ObjectKey;
 use abide_store::read::FollowPage;
@@ -33,7 +33,7 @@ impl Machine {
         if self.registry.handler(&object.kind).is_none() {
             return Err(CallError::UnknownKind(object.kind));
         }
-        within("bytes in a call", VALUE_BYTES, body.len()).map_err(|over| CallError::Failed(over.into()))?;
+        within("bytes in a call", CALL_BYTES, body.len()).map_err(|over| CallError::Failed(over.into()))?;
         let slot_id = self.slots.open(&object);
         let slot = self.slots.get(slot_id);
         if slot.calls >= self.options.inbox_calls {

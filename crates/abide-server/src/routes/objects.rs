@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::body::AnyBody;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use crate::hidden::shown;
+use crate::hidden::{may_look_into, shown};
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -172,6 +172,7 @@ pub(crate) async fn rows(
     At(object): At<ObjectKey>,
     Params(params): Params<RowParams>,
 ) -> Result<Json<RowPage>, ApiError> {
+    may_look_into(&object, caller)?;
     let limit = page::items(params.limit)?.min(SCAN_ROWS);
     let scan = Want::Scan { prefix: params.prefix, after: params.after, limit };
     let load = Load { object: object.clone(), wants: vec![scan], reply_for: None };
@@ -211,9 +212,11 @@ pub(crate) struct LogDocument {
 /// An object's log past a cursor.
 pub(crate) async fn log(
     State(app): State<App>,
+    caller: Caller,
     At(object): At<ObjectKey>,
     Params(params): Params<LogParams>,
 ) -> Result<Json<LogDocument>, ApiError> {
+    may_look_into(&object, caller)?;
     let limit = page::items(params.limit)?;
     let read = Read::Log { object: object.clone(), after: Seq(params.after.max(0)), limit };
     let Answer::Log(page) = app.read(read).await? else {

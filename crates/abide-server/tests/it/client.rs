@@ -62,11 +62,30 @@ impl Client {
             }
         }
         let mut reply = Reply { status, headers, body: String::new() };
+        let has_end = reply.header("content-type") != Some("text/event-stream");
+        if has_end && reply.header("transfer-encoding") == Some("chunked") {
+            reply.body = self.chunks()?;
+            return Ok(reply);
+        }
         let length = reply.header("content-length").map_or(0, |length| length.parse().expect("a length"));
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
         reply.body = String::from_utf8(body).map_err(io::Error::other)?;
         Ok(reply)
+    }
+
+    fn chunks(&mut self) -> io::Result<String> {
+        let mut body = Vec::new();
+        loop {
+            let size = usize::from_str_radix(&self.line()?, 16).map_err(io::Error::other)?;
+            let begin = body.len();
+            body.resize(begin + size, 0);
+            self.stream.read_exact(&mut body[begin..])?;
+            self.line()?;
+            if size == 0 {
+                return String::from_utf8(body).map_err(io::Error::other);
+            }
+        }
     }
 
     fn line(&mut self) -> io::Result<String> {

@@ -3,12 +3,18 @@
 use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_blob::Bucket;
+use abide_engine::clock::SystemClock;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_entities::LocalEntities;
+use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
+use abide_links::auth::Authority;
+use abide_links::auth::keys::ApiKeys;
+use abide_links::processor::{self, preview::Preview};
+use abide_links::sync::SyncLog;
 use abide_server::{
-    Admission, BackupService, CoordinatorService, EntitiesService, NoBackup, ServerOptions, Services,
-    WithoutToken, serve, tokens,
+    Admission, BackupService, CoordinatorService, EntitiesService, LinksService, NoBackup, ServerOptions,
+    Services, SyncService, WithoutToken, serve, tokens,
 };
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
@@ -29,21 +35,23 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 /// Uploads may be this large.
 pub(crate) const UPLOAD_BYTES: u64 = 1024 * 1024;
 
-/// All of them, with files in `directory`.
-fn every_service(engine: &Engine, directory: &Path) -> Services {
-    let backup =
-        BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
+/// Entities with files in `directory`.
+fn entities(engine: &Engine, directory: &Path) -> EntitiesService {
     let bucket = Bucket::directory(&directory.join("blobs")).expect("as the test made it");
     let store = LocalEntities::new(engine.clone(), bucket, &directory.join("uploads"));
-    let entities = EntitiesService {
-        store: Arc::new(store.expect("as the test made it")),
-        max_upload_bytes: UPLOAD_BYTES,
-    };
+    EntitiesService { store: Arc::new(store.expect("as the test made it")), max_upload_bytes: UPLOAD_BYTES }
+}
+
+/// All of them but the entities, which a server gets with its engine.
+pub(crate) fn every_service() -> Services {
+    let backup =
+        BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
     Services {
         backup: Some(backup),
         coordinator: Some(CoordinatorService),
-        entities: Some(entities),
         preprocess: Some(preprocess()),
+        sync: Some(sync_service(Authority::Open)),
+        links: Some(LinksService { preview: Preview::new(fetcher()) }),
         ..Services::default()
     }
 }
@@ -71,6 +79,16 @@ fn preprocess() -> abide_preprocess::Service {
     abide_preprocess::Service::register(&mut Registry::new(), setup).expect("as the test made it")
 }
 
+/// Fetches pages of this machine.
+fn fetcher() -> Fetcher {
+    let clock = Arc::new(SystemClock::new());
+    Fetcher::new(Guard::new(Reach::Anywhere), FetchOptions::default(), clock).expect("as the test made it")
+}
+
+pub(crate) fn sync_service(authority: Authority) -> SyncService {
+    SyncService { authority: Arc::new(authority) }
+}
+
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -90,14 +108,23 @@ impl Server {
     pub(crate) fn with_tokens() -> Server {
         let without_token = WithoutToken::MayDoNothing;
         let admission = Admission { without_token, local_token: Some(LOCAL_TOKEN.to_owned()) };
-        Server::admitting(MemoryStore::new(), MachineOptions::default(), admission)
+        Server::admitting(MemoryStore::new(), MachineOptions::default(), every_service(), admission)
     }
 
     pub(crate) fn on(store: MemoryStore, machine: MachineOptions) -> Server {
-        Server::admitting(store, machine, Admission::default())
+        Server::with(store, machine, every_service())
     }
 
-    fn admitting(store: MemoryStore, machine: MachineOptions, admission: Admission) -> Server {
+    pub(crate) fn with(store: MemoryStore, machine: MachineOptions, services: Services) -> Server {
+        Server::admitting(store, machine, services, Admission::default())
+    }
+
+    pub(crate) fn admitting(
+        store: MemoryStore,
+        machine: MachineOptions,
+        services: Services,
+        admission: Admission,
+    ) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
         let directory = tempfile::tempdir().expect("as the test made it");
         let files = directory.path().to_owned();
@@ -109,12 +136,16 @@ impl Server {
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
             abide_entities::register(&mut registry).expect("as the test made it");
+            registry.object(SyncLog::with_processor()).expect("as the test made it");
+            registry.object(ApiKeys).expect("as the test made it");
+            let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
+            processor::register(&mut registry, links).expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let services = every_service(&engine, &files);
+            let services = Services { entities: Some(entities(&engine, &files)), ..services };
             let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, services, shutdown, served)

@@ -2,7 +2,7 @@
 
 use super::state::State;
 use crate::read::{Answer, FollowPage, Got, Header, Load, Loaded, LogPage, Read, Timers, Want};
-use abide_core::log::{LogEntry, Seq};
+use abide_core::log::{LogEntry, PageBytes, Seq};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::{Time, earliest};
 use std::collections::BTreeSet;
@@ -130,6 +130,8 @@ impl State {
 
     fn log_after(&self, life: Incarnation, after: Seq, limit: usize) -> Vec<LogEntry> {
         let log = self.logs.get(&life).into_iter().flatten();
-        log.filter(|entry| entry.seq > after).take(limit).cloned().collect()
+        let mut page = PageBytes::default();
+        let next = log.filter(|entry| entry.seq > after).take(limit);
+        next.take_while(|entry| page.takes(entry)).cloned().collect()
     }
 }

@@ -7,12 +7,13 @@ use crate::write::{AfterFailure, EventFate, Refused, Write, Written};
 use abide_core::commit::{Commit, FollowWrite};
 use abide_core::dead::{DeadEvent, DeadLetter};
 use abide_core::event::{Consumes, EventRef};
-use abide_core::limits::EVENT_CRASHES;
+use abide_core::limits::{EVENT_CRASHES, LOG_PAGE_BYTES};
 use abide_core::log::Seq;
 use abide_core::object::ObjectKey;
 
 stories![
     a_log_is_read_past_a_cursor,
+    a_page_of_a_log_is_bounded_in_bytes,
     entries_take_the_places_after_the_head,
     a_follower_hears_of_new_entries,
     following_a_log_that_has_entries_is_heard_of_at_once,
@@ -86,6 +87,17 @@ fn a_log_is_read_past_a_cursor(p: &mut Probe<'_>) {
     assert_eq!(log(p, "log/a", 3, 10).map(|page| page.entries), Some(vec![]));
     p.make("thing/a");
     assert_eq!(log(p, "thing/a", 0, 10).map(|page| page.head), Some(Seq(0)));
+}
+
+fn a_page_of_a_log_is_bounded_in_bytes(p: &mut Probe<'_>) {
+    let large = format!("\"{}\"", "x".repeat(LOG_PAGE_BYTES / 2 - 2));
+    append(p, "log/a", &[&large, &large]);
+    append(p, "log/a", &["3"]);
+    let page = |p: &mut Probe<'_>, after| {
+        let page = log(p, "log/a", after, 10).expect("the object exists");
+        page.entries.iter().map(|entry| entry.seq.0).collect::<Vec<_>>()
+    };
+    assert_eq!((page(p, 0), page(p, 1), page(p, 2)), (vec![1, 2], vec![2, 3], vec![3]));
 }
 
 fn entries_take_the_places_after_the_head(p: &mut Probe<'_>) {

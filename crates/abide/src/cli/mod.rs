@@ -2,12 +2,14 @@
 
 #[cfg(test)]
 mod docs;
+mod links;
 mod preprocess;
 mod queue;
 mod token;
 mod when;
 mod work;
 
+pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
 pub(crate) use token::{TokenCommand, TokenCreateArgs};
@@ -154,6 +156,12 @@ pub(crate) enum Command {
     /// Measure this machine, or serve a durable counter for load from outside.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
+    /// Save and find links, and say who may sync them.
+    Links {
+        /// What to do.
+        #[command(subcommand)]
+        command: LinksCommand,
+    },
     /// Show or check the configuration.
     #[command(
         after_help = "Options come from defaults, then abide.toml, then the environment (ABIDE_SECTION_KEY), \
@@ -226,6 +234,7 @@ impl Cli {
             | Command::Dead { .. }
             | Command::Limit { .. }
             | Command::Token { .. }
+            | Command::Links { .. }
             | Command::Backup { .. }
             | Command::Restore { .. }
             | Command::Completions { .. } => None,

@@ -9,6 +9,7 @@ pub(crate) mod dead;
 pub(crate) mod doctor;
 pub(crate) mod job;
 pub(crate) mod limit;
+pub(crate) mod links;
 pub(crate) mod listen;
 pub(crate) mod object;
 pub(crate) mod preprocess;

@@ -135,6 +135,100 @@ options! {
         }
     }
 
+    /// The model that is asked, if one is.
+    llm: Llm {
+        /// Where it is, up to and without /chat/completions; empty if there is none.
+        base_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Key that it wants.
+        api_key: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            secret: true,
+        }
+        /// Which model of those that are there.
+        model: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// How long one request may take.
+        timeout_ms: u64 = {
+            kind: Kind::Integer { min: 100, max: 600_000 },
+            default: DefaultValue::Integer(30_000),
+        }
+        /// Questions at the same time.
+        concurrency: usize = {
+            kind: Kind::Integer { min: 1, max: 256 },
+            default: DefaultValue::Integer(3),
+        }
+        /// Price of a million tokens that it reads, in millionths of a currency.
+        input_price_micros: u64 = {
+            kind: Kind::Integer { min: 0, max: 1_000_000_000_000 },
+            default: DefaultValue::Integer(0),
+        }
+        /// Price of a million tokens that it writes, in millionths of a currency.
+        output_price_micros: u64 = {
+            kind: Kind::Integer { min: 0, max: 1_000_000_000_000 },
+            default: DefaultValue::Integer(0),
+        }
+        /// What may be spent until the server ends, in millionths of a currency; 0 for no bound.
+        budget_micros: u64 = {
+            kind: Kind::Integer { min: 0, max: 1_000_000_000_000 },
+            default: DefaultValue::Integer(0),
+        }
+    }
+
+    /// How links are processed.
+    links: Links {
+        /// Pages fetched at the same time.
+        metadata_lane: usize = {
+            kind: Kind::Integer { min: 1, max: 256 },
+            default: DefaultValue::Integer(8),
+        }
+        /// Summaries made at the same time.
+        ai_lane: usize = {
+            kind: Kind::Integer { min: 1, max: 256 },
+            default: DefaultValue::Integer(3),
+        }
+    }
+
+    /// Who may sync a store's log.
+    sync: Sync {
+        /// Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only.
+        open: bool = {
+            kind: Kind::Switch,
+            default: DefaultValue::Text("true"),
+        }
+        /// Shared secret of tokens that are signed with HS256, at least 32 bytes.
+        jwt_secret: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            secret: true,
+        }
+        /// File with the public key, in PEM, of tokens that are signed with EdDSA.
+        jwt_public_key_file: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// File with the private key, in PEM, by which `abide links token` signs; the server does not read it.
+        jwt_private_key_file: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Issuer that tokens must name; any if empty.
+        jwt_issuer: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Audience that tokens must name; any if empty.
+        jwt_audience: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+    }
+
     /// How URLs that come from data are fetched.
     fetch: Fetch {
         /// Whether URLs from data may reach this machine and private networks.

@@ -31,13 +31,25 @@ pub(crate) struct Client {
 pub(crate) struct Path {
     parts: Vec<String>,
     query: Vec<(&'static str, String)>,
+    store: Option<String>,
 }
 
 impl Path {
     /// `/v1/` and these parts, which may hold any characters.
     pub(crate) fn v1<const N: usize>(parts: [&str; N]) -> Path {
         let parts = ["v1"].into_iter().chain(parts).map(str::to_owned).collect();
-        Path { parts, query: Vec::new() }
+        Path { parts, ..Path::default() }
+    }
+
+    /// `/links/` and these parts.
+    pub(crate) fn links<const N: usize>(parts: [&str; N]) -> Path {
+        let parts = ["links"].into_iter().chain(parts).map(str::to_owned).collect();
+        Path { parts, ..Path::default() }
+    }
+
+    /// The same, asked of the links of `store`.
+    pub(crate) fn of_store(self, store: &str) -> Path {
+        Path { store: Some(store.to_owned()), ..self }
     }
 
     /// The same with one more part.
@@ -82,7 +94,7 @@ impl Client {
 
     /// Whether the server takes requests.
     pub(crate) async fn ready(&self) -> Result<(), ReachError> {
-        let path = Path { parts: vec!["ready".to_owned()], query: Vec::new() };
+        let path = Path { parts: vec!["ready".to_owned()], ..Path::default() };
         let request = self.request(Method::GET, &path).timeout(QUICK);
         self.answer::<serde_json::Value>("GET /ready".to_owned(), request).await.map(drop)
     }
@@ -136,7 +148,11 @@ impl Client {
         if !path.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&path.query);
         }
-        self.http.request(method, url).bearer_auth(&self.token)
+        let request = self.http.request(method, url).bearer_auth(&self.token);
+        match &path.store {
+            Some(store) => request.header("x-livestore-store-id", store),
+            None => request,
+        }
     }
 
     async fn answer<T: DeserializeOwned>(

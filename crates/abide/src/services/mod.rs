@@ -4,7 +4,9 @@ mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
 pub(crate) mod entities;
+mod links;
 pub(crate) mod preprocess;
+pub(crate) mod sync;
 
 use std::net::SocketAddr;
 
@@ -50,6 +52,8 @@ impl Hosted {
         let mut hosted = Hosted::only(Registry::new());
         abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
+        sync::add(config, &mut hosted)?;
+        links::add(config, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
@@ -61,6 +65,8 @@ impl Hosted {
         let mut hosted = Hosted::only(Registry::new());
         abide_server::tokens::register(&mut hosted.registry)?;
         downloads::add_defaults(config, &mut hosted)?;
+        sync::add_private(&mut hosted)?;
+        links::add_idle(config, &mut hosted)?;
         Ok(hosted)
     }
 }

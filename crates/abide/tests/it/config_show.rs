@@ -221,6 +221,166 @@ fn json_says_the_same() {
           "doc": "How long a finished item is kept when it is not among the newest 50."
         },
         {
+          "option": "llm.base_url",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_BASE_URL",
+          "secret": false,
+          "doc": "Where it is, up to and without /chat/completions; empty if there is none."
+        },
+        {
+          "option": "llm.api_key",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_API_KEY",
+          "secret": true,
+          "doc": "Key that it wants."
+        },
+        {
+          "option": "llm.model",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_MODEL",
+          "secret": false,
+          "doc": "Which model of those that are there."
+        },
+        {
+          "option": "llm.timeout_ms",
+          "value": 30000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_TIMEOUT_MS",
+          "secret": false,
+          "doc": "How long one request may take."
+        },
+        {
+          "option": "llm.concurrency",
+          "value": 3,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_CONCURRENCY",
+          "secret": false,
+          "doc": "Questions at the same time."
+        },
+        {
+          "option": "llm.input_price_micros",
+          "value": 0,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_INPUT_PRICE_MICROS",
+          "secret": false,
+          "doc": "Price of a million tokens that it reads, in millionths of a currency."
+        },
+        {
+          "option": "llm.output_price_micros",
+          "value": 0,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_OUTPUT_PRICE_MICROS",
+          "secret": false,
+          "doc": "Price of a million tokens that it writes, in millionths of a currency."
+        },
+        {
+          "option": "llm.budget_micros",
+          "value": 0,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LLM_BUDGET_MICROS",
+          "secret": false,
+          "doc": "What may be spent until the server ends, in millionths of a currency; 0 for no bound."
+        },
+        {
+          "option": "links.metadata_lane",
+          "value": 8,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LINKS_METADATA_LANE",
+          "secret": false,
+          "doc": "Pages fetched at the same time."
+        },
+        {
+          "option": "links.ai_lane",
+          "value": 3,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_LINKS_AI_LANE",
+          "secret": false,
+          "doc": "Summaries made at the same time."
+        },
+        {
+          "option": "sync.open",
+          "value": true,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_OPEN",
+          "secret": false,
+          "doc": "Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only."
+        },
+        {
+          "option": "sync.jwt_secret",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_SECRET",
+          "secret": true,
+          "doc": "Shared secret of tokens that are signed with HS256, at least 32 bytes."
+        },
+        {
+          "option": "sync.jwt_public_key_file",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_PUBLIC_KEY_FILE",
+          "secret": false,
+          "doc": "File with the public key, in PEM, of tokens that are signed with EdDSA."
+        },
+        {
+          "option": "sync.jwt_private_key_file",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_PRIVATE_KEY_FILE",
+          "secret": false,
+          "doc": "File with the private key, in PEM, by which `abide links token` signs; the server does not read it."
+        },
+        {
+          "option": "sync.jwt_issuer",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_ISSUER",
+          "secret": false,
+          "doc": "Issuer that tokens must name; any if empty."
+        },
+        {
+          "option": "sync.jwt_audience",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_JWT_AUDIENCE",
+          "secret": false,
+          "doc": "Audience that tokens must name; any if empty."
+        },
+        {
           "option": "fetch.allow_private",
           "value": false,
           "source": {

@@ -32,6 +32,7 @@ fn version_and_help_are_data() {
       doctor       Check the data directory, disk, clock and port, and say how to mend what is wrong
       completions  Print completions for a shell
       bench        Measure this machine, or serve a durable counter for load from outside
+      links        Save and find links, and say who may sync them
       config       Show or check the configuration
       help         Print this message or the help of the given subcommand(s)
 

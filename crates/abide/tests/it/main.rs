@@ -13,6 +13,7 @@ mod feed;
 mod full_disk;
 mod kill;
 mod kill_work;
+mod links;
 mod place;
 mod preprocess;
 mod python;

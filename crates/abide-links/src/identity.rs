@@ -1,0 +1,180 @@
+//! Which links are the same: URLs that differ only in what does not lead anywhere else.
+
+use crate::limits::URL_CHARS;
+use url::Url;
+
+/// A URL that somebody saves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// As it was given, without spaces around it.
+    pub url: String,
+    /// The same for URLs that lead to the same page.
+    pub key: String,
+    /// Its host without `www.`.
+    pub domain: String,
+}
+
+/// A text that cannot be saved as a link.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// It is no URL.
+    #[error("{given:?} is not a URL: {why}")]
+    NotAUrl {
+        /// What was given, shortened.
+        given: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// It is one that no page has.
+    #[error("{scheme}: URLs are not links to pages: give one that begins with http:// or https://")]
+    Scheme {
+        /// Which.
+        scheme: String,
+    },
+    /// It would show a password to everybody who sees the link.
+    #[error("the URL of {host} has a user name or password in it: leave it out")]
+    Credentials {
+        /// Whose.
+        host: String,
+    },
+    /// It is too long.
+    #[error("a URL may have at most {URL_CHARS} characters, and this has {chars}")]
+    TooLong {
+        /// How many it has.
+        chars: usize,
+    },
+}
+
+/// Parameters that say where a visitor came from, and nothing about the page.
+const TRACKING: [&str; 27] = [
+    "fbclid",
+    "gclid",
+    "gclsrc",
+    "dclid",
+    "gbraid",
+    "wbraid",
+    "msclkid",
+    "twclid",
+    "ttclid",
+    "li_fat_id",
+    "yclid",
+    "mc_cid",
+    "mc_eid",
+    "igshid",
+    "igsh",
+    "ref_src",
+    "ref_url",
+    "_hsenc",
+    "_hsmi",
+    "mkt_tok",
+    "vero_id",
+    "oly_anon_id",
+    "oly_enc_id",
+    "s_cid",
+    "spm",
+    "scm",
+    "_openstat",
+];
+
+impl Identity {
+    /// What `text` is as a link.
+    pub fn of(text: &str) -> Result<Identity, BadUrl> {
+        let text = text.trim();
+        let chars = text.chars().count();
+        if chars > URL_CHARS {
+            return Err(BadUrl::TooLong { chars });
+        }
+        let given = || text.chars().take(200).collect::<String>();
+        let url = Url::parse(text).map_err(|why| BadUrl::NotAUrl { given: given(), why: why.to_string() })?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(BadUrl::Scheme { scheme: url.scheme().to_owned() });
+        }
+        let host = url.host_str().unwrap_or_default().trim_end_matches('.').to_owned();
+        if host.is_empty() {
+            return Err(BadUrl::NotAUrl { given: given(), why: "it has no host".to_owned() });
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(BadUrl::Credentials { host });
+        }
+        let domain = host.strip_prefix("www.").unwrap_or(&host).to_owned();
+        Ok(Identity { url: text.to_owned(), key: key(&url, &host), domain })
+    }
+}
+
+fn key(url: &Url, host: &str) -> String {
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let path = url.path().trim_end_matches('/');
+    let mut pairs: Vec<(String, String)> = url
+        .query_pairs()
+        .filter(|(name, _)| !is_tracking(name))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
+    pairs.sort();
+    let query = match pairs.is_empty() {
+        true => String::new(),
+        false => {
+            format!("?{}", url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish())
+        }
+    };
+    // Fragments that are routes of an application lead to other pages; others lead down the same one.
+    let route = url.fragment().filter(|fragment| fragment.starts_with(['!', '/']));
+    let fragment = route.map(|route| format!("#{route}")).unwrap_or_default();
+    format!("{}://{host}{port}{path}{query}{fragment}", url.scheme())
+}
+
+fn is_tracking(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("utm_") || TRACKING.contains(&name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_one_page_have_one_key() {
+        for (given, key, domain) in [
+            ("https://Example.com", "https://example.com", "example.com"),
+            ("https://example.com/", "https://example.com", "example.com"),
+            ("  https://example.com:443/a/ ", "https://example.com/a", "example.com"),
+            ("https://www.example.com/a#part", "https://www.example.com/a", "example.com"),
+            ("https://example.com/a?utm_source=x&fbclid=y", "https://example.com/a", "example.com"),
+            ("https://example.com/a?b=2&UTM_Medium=z&a=1", "https://example.com/a?a=1&b=2", "example.com"),
+            ("https://example.com/a/../b/./c/", "https://example.com/b/c", "example.com"),
+            ("https://example.com./x", "https://example.com/x", "example.com"),
+            ("http://example.com:8080/x", "http://example.com:8080/x", "example.com"),
+            ("https://app.example.com/#/inbox", "https://app.example.com#/inbox", "app.example.com"),
+            ("https://münchen.example/ü", "https://xn--mnchen-3ya.example/%C3%BC", "xn--mnchen-3ya.example"),
+        ] {
+            let identity = Identity::of(given).unwrap();
+            assert_eq!((identity.key.as_str(), identity.domain.as_str()), (key, domain), "{given}");
+            assert_eq!(identity.url, given.trim());
+        }
+    }
+
+    #[test]
+    fn what_is_no_link_is_refused_by_name() {
+        for (given, expected) in [
+            ("", "\"\" is not a URL: relative URL without a base"),
+            ("example.com", "\"example.com\" is not a URL: relative URL without a base"),
+            (
+                "ftp://example.com/",
+                "ftp: URLs are not links to pages: give one that begins with http:// or https://",
+            ),
+            (
+                "javascript:alert(1)",
+                "javascript: URLs are not links to pages: give one that begins with http:// or https://",
+            ),
+            (
+                "https://me:secret@example.com/",
+                "the URL of example.com has a user name or password in it: leave it out",
+            ),
+        ] {
+            assert_eq!(Identity::of(given).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(
+            Identity::of(&format!("https://e.com/{}", "a".repeat(9_000))),
+            Err(BadUrl::TooLong { chars: 9_014 })
+        );
+    }
+}

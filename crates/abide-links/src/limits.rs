@@ -1,0 +1,46 @@
+//! Every bound of links, in one place.
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 5_000_000;
+/// Time for a page, redirects and all.
+pub const PAGE_MS: u64 = 15_000;
+/// Bytes of a page that somebody only wants to preview.
+pub const PREVIEW_BYTES: u64 = 2_000_000;
+/// Time for it.
+pub const PREVIEW_MS: u64 = 8_000;
+/// Previews at a time.
+pub const PREVIEWS: usize = 8;
+/// Words below which a page counts as empty.
+pub const WORDS_MIN: usize = 20;
+/// Characters of a page's text that are kept for its summary.
+pub const TEXT_CHARS: usize = 20_000;
+/// Characters of a page's text that a model gets.
+pub const PROMPT_CHARS: usize = 4_000;
+/// Characters of a title.
+pub const TITLE_CHARS: usize = 500;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS: usize = 2_000;
+/// Characters of a URL.
+pub const URL_CHARS: usize = 8_192;
+/// Characters of a summary.
+pub const SUMMARY_CHARS: usize = 600;
+/// Links that one turn begins.
+pub const BEGUN_PER_TURN: usize = 50;
+/// Entries of the log that come at a time when there are more: links are begun when fewer come.
+pub const FULL_PAGE: usize = 100;
+/// How long links wait to be begun while the log is still being read.
+pub const CATCH_UP_MS: i64 = 1_000;
+/// How often the processor looks whether something was left behind, while anything is pending.
+pub const LOOK_MS: i64 = 60_000;
+/// Attempts at a page or a summary.
+pub const ATTEMPTS: u32 = 3;
+/// Tags of one request.
+pub const TAGS: usize = 20;
+/// Links of one request, one page or one batch.
+pub const PAGE_LINKS: usize = 100;
+/// Links of a page that does not say how many.
+pub const PAGE_LINKS_DEFAULT: usize = 50;
+/// Rows that are read at a time.
+pub const SCANNED: usize = 1_000;
+/// Links that a search looks at.
+pub const SEARCHED: usize = 10_000;

@@ -1,0 +1,218 @@
+//! What can be asked of `links/{store_id}`, and what it answers: the shapes of the links API.
+
+use super::rows::{Link, Status};
+use serde::{Deserialize, Serialize};
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Call {
+    /// Save links; those that are there already are left as they are.
+    Add {
+        /// Their URLs.
+        urls: Vec<String>,
+        /// Names of tags for each.
+        tags: Vec<String>,
+        /// Who brings them.
+        source: String,
+    },
+    /// One link.
+    Get {
+        /// Which.
+        id: String,
+    },
+    /// Links.
+    List(Query),
+    /// Change links.
+    Update {
+        /// Which.
+        ids: Vec<String>,
+        /// How.
+        changes: Changes,
+    },
+    /// Change those links that a list would give.
+    UpdateListed {
+        /// Which list.
+        query: Query,
+        /// How.
+        changes: Changes,
+    },
+    /// Process a link again.
+    Reprocess {
+        /// Which.
+        id: String,
+    },
+    /// Stop processing a link.
+    Cancel {
+        /// Which.
+        id: String,
+    },
+}
+
+/// Which links are wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Query {
+    /// `inbox`, `completed`, `active`, `any`, `all` or `archive`; `active` if none.
+    pub state: Option<String>,
+    /// `newest` or `oldest` first; `newest` if none.
+    pub sort: Option<String>,
+    /// Only links that were created later than this instant.
+    pub created_after: Option<String>,
+    /// Only links that were created earlier than this instant.
+    pub created_before: Option<String>,
+    /// At most so many.
+    pub limit: Option<usize>,
+    /// `nextCursor` of the page before.
+    pub cursor: Option<String>,
+    /// Words to look for.
+    pub q: Option<String>,
+    /// Whether `any` of the words is enough or `all` must be there.
+    #[serde(rename = "match")]
+    pub matching: Option<String>,
+}
+
+/// What to change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Changes {
+    /// The new state.
+    pub state: Option<State>,
+    /// Tags to add, to remove, or to have in place of all.
+    pub tags: Option<TagChanges>,
+}
+
+/// How tags change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TagChanges {
+    /// To add.
+    pub add: Vec<String>,
+    /// To remove.
+    pub remove: Vec<String>,
+    /// To have, and no others.
+    pub set: Option<Vec<String>>,
+}
+
+/// Where a link is for its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// To be read.
+    Inbox,
+    /// Read.
+    Completed,
+    /// Put away.
+    Archive,
+}
+
+impl State {
+    /// The state of a link.
+    #[must_use]
+    pub fn of(link: &Link) -> State {
+        match (link.deleted_at, link.completed_at) {
+            (Some(_), _) => State::Archive,
+            (None, Some(_)) => State::Completed,
+            (None, None) => State::Inbox,
+        }
+    }
+
+    /// The word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            State::Inbox => "inbox",
+            State::Completed => "completed",
+            State::Archive => "archive",
+        }
+    }
+}
+
+/// A link as the API shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LinkView {
+    /// Its id.
+    pub id: String,
+    /// As it was saved.
+    pub url: String,
+    /// From its page.
+    pub title: Option<String>,
+    /// From its page.
+    pub description: Option<String>,
+    /// What its page says, in short.
+    pub summary: Option<String>,
+    /// Its host.
+    pub domain: String,
+    /// A picture.
+    pub image: Option<String>,
+    /// The sign of its site.
+    pub favicon: Option<String>,
+    /// Names of its tags.
+    pub tags: Vec<String>,
+    /// Where it is.
+    pub state: State,
+    /// `pending`, `processing`, `done`, `failed` or `none`.
+    pub processing: String,
+    /// The code of its failure.
+    pub error: Option<String>,
+    /// Who brought it.
+    pub source: Option<String>,
+    /// When.
+    pub created_at: String,
+    /// When it was read.
+    pub completed_at: Option<String>,
+    /// When it was put away.
+    pub deleted_at: Option<String>,
+    /// How well it fits what was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<u32>,
+    /// In which fields it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matched_fields: Option<Vec<String>>,
+}
+
+/// The word of the API for where processing stands.
+pub(super) fn processing_word(link: &Link, is_under_way: bool) -> &'static str {
+    match link.processing.as_ref().map(|processing| processing.status) {
+        _ if is_under_way => "processing",
+        None if link.deleted_at.is_some() => "none",
+        None | Some(Status::Pending | Status::ReprocessRequested) => "pending",
+        Some(Status::Completed) => "done",
+        Some(Status::Failed) => "failed",
+        Some(Status::Cancelled) => "none",
+    }
+}
+
+/// A link that was saved, or was there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Added {
+    /// Whether it is new.
+    pub created: bool,
+    /// The link.
+    pub link: LinkView,
+}
+
+/// A page of links.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Listed {
+    /// The links.
+    pub links: Vec<LinkView>,
+    /// How many there are on all pages.
+    pub total: u64,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reply {
+    /// To [`Call::Add`], in the order of the URLs.
+    Added(Vec<Added>),
+    /// One link or those that were changed.
+    Links(Vec<LinkView>),
+    /// To [`Call::List`].
+    Listed(Listed),
+}

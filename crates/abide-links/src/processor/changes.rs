@@ -1,0 +1,244 @@
+//! Requests that change something: written to the log like everybody's events, and answered when they come back by it.
+
+use super::API_CLIENT;
+use super::calls::{Added, Changes, Reply, State, TagChanges};
+use super::list::view;
+use super::projection::get;
+use super::refusal::No;
+use super::rows::{Adding, Link, Wait, Wanted, hash};
+use super::work::{event, nanoid, tags};
+use crate::event::{Append, NewEvent, ToSync, sync};
+use crate::identity::Identity;
+use crate::limits::{PAGE_LINKS, TAGS};
+use crate::stamp::iso;
+use crate::sync::limits::EVENTS_PER_APPEND;
+use crate::tag;
+use abide_engine::{Answer, Halt, Turn};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Saves links. One that is there, or that somebody else is just saving, is not saved again.
+pub(super) fn add(
+    turn: &mut Turn<'_>,
+    urls: &[String],
+    names: &[String],
+    source: &str,
+) -> Result<Answer<Reply>, Halt<No>> {
+    if urls.is_empty() || urls.len() > PAGE_LINKS {
+        return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} URLs, not {}", urls.len())).into());
+    }
+    let now = iso(turn.now());
+    let session = turn.seed().uuid();
+    let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let tag_ids = tag_ids(turn, names, &now, &mut events)?;
+    for url in urls {
+        let Identity { url, key, domain } = Identity::of(url).map_err(No::from)?;
+        let same = hash(&key);
+        let known = match turn.get::<String>(&format!("same/{same}"))? {
+            Some(id) => Some(id),
+            None => turn.get::<Adding>(&format!("adding/{same}"))?.map(|Adding { id, session }| {
+                others.insert(session);
+                id
+            }),
+        };
+        if let Some(id) = known {
+            if get(turn, &id)?.is_some_and(|link| link.deleted_at.is_some()) {
+                events.push(event("v1.LinkRestored", json!({ "id": id }))?);
+            }
+            wanted.push(Wanted { id, same: None });
+            continue;
+        }
+        let id = nanoid(turn);
+        let created = json!({
+            "id": id, "url": url, "domain": domain, "createdAt": now, "source": source, "sourceMeta": null,
+        });
+        events.push(event("v2.LinkCreated", created)?);
+        events.push(event("v1.LinkProcessingStarted", json!({ "linkId": id, "updatedAt": now }))?);
+        for tag_id in &tag_ids {
+            events.push(tagged(turn, &id, tag_id, &now)?);
+        }
+        turn.put(&format!("adding/{same}"), &Adding { id: id.clone(), session: session.clone() })?;
+        wanted.push(Wanted { id, same: Some(same) });
+    }
+    others.remove(&session);
+    write(turn, session, events, wanted, &others)
+}
+
+/// Changes links.
+pub(super) fn update(
+    turn: &mut Turn<'_>,
+    ids: &[String],
+    changes: &Changes,
+) -> Result<Answer<Reply>, Halt<No>> {
+    if ids.is_empty() || ids.len() > PAGE_LINKS {
+        return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} ids, not {}", ids.len())).into());
+    }
+    let now = iso(turn.now());
+    let session = turn.seed().uuid();
+    let (mut events, mut wanted) = (Vec::new(), Vec::new());
+    let no_tags = TagChanges::default();
+    let names = changes.tags.as_ref().unwrap_or(&no_tags);
+    let added = tag_ids(turn, names.set.as_ref().unwrap_or(&names.add), &now, &mut events)?;
+    let live = tags(turn)?;
+    let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
+    for id in ids {
+        let link = get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
+        events.extend(moves(&link, changes.state, &now)?);
+        for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
+            events.push(tagged(turn, id, tag_id, &now)?);
+        }
+        let name_of =
+            |tag_id: &String| live.iter().find(|(other, _)| other == tag_id).map(|(_, tag)| &tag.name);
+        for tag_id in &link.tags {
+            let is_replaced = names.set.is_some() && !added.contains(tag_id);
+            if is_replaced || name_of(tag_id).is_some_and(|name| removed.contains(name)) {
+                events.push(event("v2.LinkUntagged", json!({ "linkId": id, "tagId": tag_id }))?);
+            }
+        }
+        wanted.push(Wanted { id: id.clone(), same: None });
+    }
+    write(turn, session, events, wanted, &BTreeSet::new())
+}
+
+/// Asks for a link again.
+pub(super) fn reprocess(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
+    get(turn, id)?.ok_or_else(|| No::UnknownLink(id.to_owned()))?;
+    let again = json!({ "linkId": id, "requestedAt": iso(turn.now()) });
+    write_about(turn, id, event("v1.LinkReprocessRequested", again)?)
+}
+
+/// Stops the processing of a link that was not begun yet.
+pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
+    let stopped = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
+    write_about(turn, id, event("v1.LinkProcessingCancelled", stopped)?)
+}
+
+fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<Reply>, Halt<No>> {
+    let session = turn.seed().uuid();
+    let wanted = vec![Wanted { id: id.to_owned(), same: None }];
+    write(turn, session, vec![event], wanted, &BTreeSet::new())
+}
+
+/// One event of a request has come back by the log; at the last, whoever waits is answered.
+pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<No>> {
+    let mut heard = vec![session.to_owned()];
+    while let Some(session) = heard.pop() {
+        let key = format!("wait/{session}");
+        let Some(mut wait) = turn.get::<Wait>(&key)? else { continue };
+        wait.left = wait.left.saturating_sub(1);
+        if wait.left > 0 {
+            turn.put(&key, &wait)?;
+            continue;
+        }
+        let reply = reply(turn, &wait.links)?;
+        turn.resolve(&wait.ticket, &reply)?;
+        for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
+            turn.delete(&format!("adding/{same}"));
+        }
+        turn.delete(&key);
+        heard.extend(wait.then);
+    }
+    Ok(())
+}
+
+/// What is answered about `wanted`. A link that lost to one with the same URL is answered with that one.
+fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
+    let mut added = Vec::new();
+    for Wanted { id, same } in wanted {
+        let mut link = get(turn, id)?;
+        let created = same.is_some() && link.is_some();
+        if let (None, Some(same)) = (&link, same)
+            && let Some(winner) = turn.get::<String>(&format!("same/{same}"))?
+        {
+            link = get(turn, &winner)?;
+        }
+        if let Some(link) = link {
+            added.push(Added { created, link: view(turn, &link)? });
+        }
+    }
+    Ok(Reply::Added(added))
+}
+
+fn write(
+    turn: &mut Turn<'_>,
+    session: String,
+    events: Vec<NewEvent>,
+    links: Vec<Wanted>,
+    others: &BTreeSet<String>,
+) -> Result<Answer<Reply>, Halt<No>> {
+    let mut left = events.len();
+    for other in others {
+        let key = format!("wait/{other}");
+        if let Some(mut wait) = turn.get::<Wait>(&key)? {
+            wait.then.push(session.clone());
+            turn.put(&key, &wait)?;
+            left += 1;
+        }
+    }
+    if left == 0 {
+        return Ok(reply(turn, &links)?.into());
+    }
+    let ticket = turn.open_ticket();
+    turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
+    let log = sync(turn.object().name.as_str())?;
+    for (at, events) in events.chunks(EVENTS_PER_APPEND).enumerate() {
+        let (client_id, key) = (API_CLIENT.to_owned(), format!("{session}/{at}"));
+        let (events, session_id) = (events.to_vec(), session.clone());
+        turn.send(&log, &ToSync::Append(Append { events, client_id, session_id, key }))?;
+    }
+    Ok(Answer::Later(ticket))
+}
+
+fn moves(link: &Link, to: Option<State>, now: &str) -> Result<Vec<NewEvent>, Halt<No>> {
+    let from = State::of(link);
+    let Some(to) = to.filter(|to| *to != from) else { return Ok(Vec::new()) };
+    let mut events = Vec::new();
+    if from == State::Archive {
+        events.push(event("v1.LinkRestored", json!({ "id": link.id }))?);
+    }
+    match to {
+        State::Archive => events.push(event("v1.LinkDeleted", json!({ "id": link.id, "deletedAt": now }))?),
+        State::Completed if link.completed_at.is_none() => {
+            events.push(event("v1.LinkCompleted", json!({ "id": link.id, "completedAt": now }))?);
+        }
+        State::Inbox if link.completed_at.is_some() => {
+            events.push(event("v1.LinkUncompleted", json!({ "id": link.id }))?);
+        }
+        State::Completed | State::Inbox => {}
+    }
+    Ok(events)
+}
+
+/// The ids of tags by name; those that do not exist are made.
+fn tag_ids(
+    turn: &mut Turn<'_>,
+    names: &[String],
+    now: &str,
+    events: &mut Vec<NewEvent>,
+) -> Result<Vec<String>, Halt<No>> {
+    if names.len() > TAGS {
+        return Err(No::Invalid(format!("give at most {TAGS} tags, not {}", names.len())).into());
+    }
+    let mut ids = Vec::new();
+    for text in names {
+        let name = tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")))?;
+        let id = match turn.get::<String>(&format!("named/{}", hash(&name)))? {
+            Some(id) => id,
+            None => {
+                let id = nanoid(turn);
+                let args = json!({ "id": id, "name": name, "sortOrder": 0, "createdAt": now });
+                events.push(event("v1.TagCreated", args)?);
+                id
+            }
+        };
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    Ok(ids)
+}
+
+fn tagged(turn: &mut Turn<'_>, link: &str, tag: &str, now: &str) -> Result<NewEvent, Halt<No>> {
+    let id = nanoid(turn);
+    event("v1.LinkTagged", json!({ "id": id, "linkId": link, "tagId": tag, "createdAt": now }))
+}

@@ -1,0 +1,259 @@
+//! Listing and searching.
+
+use super::calls::{LinkView, Listed, Query, State, processing_word};
+use super::projection::get;
+use super::refusal::No;
+use super::rows::{Link, Tag, Tally, Work};
+use super::sort::Sort;
+use super::work::work_key;
+use crate::limits::{PAGE_LINKS, PAGE_LINKS_DEFAULT, SCANNED, SEARCHED};
+use crate::stamp::{from_iso, iso};
+use abide_core::time::Time;
+use abide_engine::{Halt, Turn};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as CURSOR_CODE;
+use serde::{Deserialize, Serialize};
+
+/// A page of links in the order that is asked for, or those that fit what is looked for, best first.
+pub(super) fn list(turn: &mut Turn<'_>, query: &Query) -> Result<Listed, Halt<No>> {
+    let limit = query.limit.unwrap_or(PAGE_LINKS_DEFAULT);
+    if limit == 0 || limit > PAGE_LINKS {
+        return Err(No::Invalid(format!("limit is {limit}: give 1 to {PAGE_LINKS}")).into());
+    }
+    let range = Range::of(query)?;
+    match query.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
+        Some(q) => search(turn, &range, q, query.matching.as_deref(), limit),
+        None => page(turn, &range, query.cursor.as_deref(), limit),
+    }
+}
+
+/// Which links, and in which order.
+struct Range {
+    states: Vec<State>,
+    sort: Sort,
+    after: Option<Time>,
+    before: Option<Time>,
+}
+
+impl Range {
+    fn of(query: &Query) -> Result<Range, No> {
+        let instant = |name: &str, text: Option<&String>| {
+            let wrong = |text: &String| {
+                No::Invalid(format!("{name} is {text:?}: give an instant such as 2026-01-01T00:00:00.000Z"))
+            };
+            text.map(|text| from_iso(text).ok_or_else(|| wrong(text))).transpose()
+        };
+        Ok(Range {
+            states: states(query)?,
+            sort: Sort::named(query.sort.as_deref())?,
+            after: instant("createdAfter", query.created_after.as_ref())?,
+            before: instant("createdBefore", query.created_before.as_ref())?,
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.after.is_none() && self.before.is_none()
+    }
+
+    fn holds(&self, link: &Link) -> bool {
+        self.states.contains(&State::of(link))
+            && self.after.is_none_or(|after| link.created_at > after)
+            && self.before.is_none_or(|before| link.created_at < before)
+    }
+
+    /// The first rank that is in it and the first that is past it.
+    fn ranks(&self) -> (Option<String>, Option<String>) {
+        let rank = |at: Time| self.sort.rank(at);
+        match self.sort {
+            Sort::Newest => (self.before.map(|before| rank(before.plus_ms(-1))), self.after.map(rank)),
+            Sort::Oldest => (self.after.map(|after| rank(after.plus_ms(1))), self.before.map(rank)),
+        }
+    }
+
+    /// Places past `after` with the ids of their links, at most `limit` of each state.
+    fn places(
+        &self,
+        turn: &mut Turn<'_>,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, String)>, Halt<No>> {
+        let (first, end) = self.ranks();
+        let mut places = Vec::new();
+        for state in &self.states {
+            let prefix = self.sort.prefix(*state);
+            let after = after.max(first.as_deref()).map(|after| format!("{prefix}{after}"));
+            let found: Vec<(String, String)> = turn.scan(&prefix, after.as_deref(), limit)?;
+            let found = found.into_iter().map(|(key, id)| (key[prefix.len()..].to_owned(), id));
+            places.extend(found.filter(|(place, _)| end.as_ref().is_none_or(|end| place < end)));
+        }
+        places.sort();
+        Ok(places)
+    }
+
+    /// How many there are; of a part of the time, at most as many as a search looks at.
+    fn total(&self, turn: &mut Turn<'_>) -> Result<u64, Halt<No>> {
+        if self.is_whole() {
+            let tally: Tally = turn.get("tally")?.unwrap_or_default();
+            let count = |state: &State| match state {
+                State::Inbox => tally.inbox,
+                State::Completed => tally.completed,
+                State::Archive => tally.archive,
+            };
+            return Ok(self.states.iter().map(count).sum());
+        }
+        let mut total = 0;
+        for state in &self.states {
+            let one = Range { states: vec![*state], sort: self.sort, after: self.after, before: self.before };
+            let mut after: Option<String> = None;
+            for _ in 0..SEARCHED / SCANNED {
+                let places = one.places(turn, after.as_deref(), SCANNED)?;
+                total += places.len() as u64;
+                let Some((last, _)) = places.into_iter().next_back() else { break };
+                after = Some(last);
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// Where a page ended: when that link was created, and its id.
+#[derive(Serialize, Deserialize)]
+struct Cursor {
+    t: i64,
+    id: String,
+}
+
+impl Cursor {
+    fn read(text: &str) -> Result<Cursor, No> {
+        let bytes = CURSOR_CODE.decode(text).ok();
+        let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        cursor.ok_or_else(|| No::Invalid(format!("cursor is {text:?}, which no page gave as its nextCursor")))
+    }
+
+    fn text(&self) -> String {
+        CURSOR_CODE.encode(serde_json::json!({ "t": self.t, "id": self.id }).to_string())
+    }
+}
+
+fn states(query: &Query) -> Result<Vec<State>, No> {
+    Ok(match query.state.as_deref().unwrap_or("active") {
+        "inbox" => vec![State::Inbox],
+        "completed" => vec![State::Completed],
+        "archive" => vec![State::Archive],
+        "active" => vec![State::Inbox, State::Completed],
+        "any" | "all" => vec![State::Inbox, State::Completed, State::Archive],
+        other => {
+            let known = "inbox, completed, active, any, all or archive";
+            return Err(No::Invalid(format!("state is {other:?}: give {known}")));
+        }
+    })
+}
+
+fn page(turn: &mut Turn<'_>, range: &Range, cursor: Option<&str>, limit: usize) -> Result<Listed, Halt<No>> {
+    let cursor = cursor.map(Cursor::read).transpose()?;
+    let after = cursor.map(|Cursor { t, id }| format!("{}/{id}", range.sort.rank(Time(t))));
+    let mut places = range.places(turn, after.as_deref(), limit + 1)?;
+    let more = places.len() > limit;
+    places.truncate(limit);
+    let (mut links, mut last) = (Vec::new(), None);
+    for (_, id) in &places {
+        if let Some(link) = get(turn, id)? {
+            links.push(view(turn, &link)?);
+            last = Some(Cursor { t: link.created_at.0, id: link.id });
+        }
+    }
+    let next_cursor = last.filter(|_| more).map(|last| last.text());
+    Ok(Listed { links, total: range.total(turn)?, next_cursor })
+}
+
+/// Looks through the newest links; how often and where the words are found is how well a link fits.
+fn search(
+    turn: &mut Turn<'_>,
+    range: &Range,
+    q: &str,
+    matching: Option<&str>,
+    limit: usize,
+) -> Result<Listed, Halt<No>> {
+    let all = match matching.unwrap_or("any") {
+        "any" => false,
+        "all" => true,
+        other => return Err(No::Invalid(format!("match is {other:?}: give any or all")).into()),
+    };
+    let words: Vec<String> = q.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    let mut found: Vec<(u32, Link, Vec<String>)> = Vec::new();
+    let mut after: Option<String> = None;
+    for _ in 0..SEARCHED / SCANNED {
+        let links: Vec<(String, Link)> = turn.scan("link/", after.as_deref(), SCANNED)?;
+        let Some((last, _)) = links.last() else { break };
+        after = Some(last.clone());
+        for (_, link) in links.into_iter().filter(|(_, link)| range.holds(link)) {
+            let (score, fields) = fit(&link, &words, all);
+            if score > 0 {
+                found.push((score, link, fields));
+            }
+        }
+    }
+    found.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.created_at.cmp(&a.1.created_at)));
+    let total = found.len() as u64;
+    found.truncate(limit);
+    let mut links = Vec::new();
+    for (score, link, fields) in found {
+        links.push(LinkView { score: Some(score), matched_fields: Some(fields), ..view(turn, &link)? });
+    }
+    Ok(Listed { links, total, next_cursor: None })
+}
+
+fn fit(link: &Link, words: &[String], all: bool) -> (u32, Vec<String>) {
+    let snapshot = link.snapshot.clone().unwrap_or_default();
+    let fields = [
+        ("title", snapshot.title.unwrap_or_default(), 4),
+        ("summary", link.summary.clone().unwrap_or_default(), 2),
+        ("description", snapshot.description.unwrap_or_default(), 2),
+        ("domain", link.domain.clone(), 2),
+        ("url", link.url.clone(), 1),
+    ];
+    let (mut score, mut matched) = (0, Vec::new());
+    let mut seen = vec![false; words.len()];
+    for (name, text, weight) in fields {
+        let text = text.to_lowercase();
+        let hits = words.iter().enumerate().filter(|(_, word)| text.contains(word.as_str()));
+        let hits: Vec<usize> = hits.map(|(at, _)| at).collect();
+        if !hits.is_empty() {
+            matched.push(name.to_owned());
+            score += weight * u32::try_from(hits.len()).unwrap_or(u32::MAX);
+            hits.into_iter().for_each(|at| seen[at] = true);
+        }
+    }
+    if all && seen.contains(&false) { (0, Vec::new()) } else { (score, matched) }
+}
+
+/// A link as the API shows it.
+pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No>> {
+    let mut tags = Vec::new();
+    for id in &link.tags {
+        let tag: Option<Tag> = turn.get(&format!("tag/{id}"))?;
+        tags.extend(tag.filter(|tag| !tag.deleted).map(|tag| tag.name));
+    }
+    let is_under_way = link.is_pending() && turn.get::<Work>(&work_key(&link.id))?.is_some();
+    let snapshot = link.snapshot.clone().unwrap_or_default();
+    Ok(LinkView {
+        id: link.id.clone(),
+        url: link.url.clone(),
+        title: snapshot.title,
+        description: snapshot.description,
+        summary: link.summary.clone(),
+        domain: link.domain.clone(),
+        image: snapshot.image,
+        favicon: snapshot.favicon,
+        tags,
+        state: State::of(link),
+        processing: processing_word(link, is_under_way).to_owned(),
+        error: link.processing.as_ref().and_then(|processing| processing.error.clone()),
+        source: link.source.clone(),
+        created_at: iso(link.created_at),
+        completed_at: link.completed_at.map(iso),
+        deleted_at: link.deleted_at.map(iso),
+        score: None,
+        matched_fields: None,
+    })
+}

@@ -1,0 +1,131 @@
+//! The object: what it does for each sort of event.
+
+use super::calls::{Call, Reply};
+use super::projection::{self, Meaning, get};
+use super::refusal::No;
+use super::rows::{Session, Work};
+use super::work::{self, LOOK};
+use super::{API_CLIENT, changes, list};
+use crate::event::{Event, LINKS, ToLinks, sync};
+use crate::limits::{CATCH_UP_MS, FULL_PAGE};
+use abide_core::event::Sender;
+use abide_core::job::JobOutcome;
+use abide_core::log::Seq;
+use abide_core::time::Time;
+use abide_engine::{Answer, Entries, Halt, Object, Turn};
+
+/// Begins links once the log has been read.
+const BEGIN: &str = "begin";
+
+/// The kind of object that processes a store's links.
+#[derive(Debug, Clone, Copy)]
+pub struct Processor;
+
+impl Object for Processor {
+    const KIND: &'static str = LINKS;
+    type Call = Call;
+    type Reply = Reply;
+    type Message = ToLinks;
+    type Refusal = No;
+
+    fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
+        follow(turn)?;
+        match call {
+            Call::Add { urls, tags, source } => changes::add(turn, &urls, &tags, &source),
+            Call::Get { id } => {
+                let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
+                Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
+            }
+            Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
+            Call::Update { ids, changes } => changes::update(turn, &ids, &changes),
+            Call::UpdateListed { query, changes } => {
+                let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
+                let ids: Vec<String> = ids.collect();
+                if ids.is_empty() {
+                    return Ok(Reply::Added(Vec::new()).into());
+                }
+                changes::update(turn, &ids, &changes)
+            }
+            Call::Reprocess { id } => changes::reprocess(turn, &id),
+            Call::Cancel { id } => {
+                let link = get(turn, &id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
+                match turn.get::<Work>(&work::work_key(&id))? {
+                    Some(under_way) => work::stop(turn, &id, &under_way)?,
+                    None if link.is_pending() => return changes::cancel(turn, &id),
+                    None => {}
+                }
+                Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
+            }
+        }
+    }
+
+    fn message(&self, turn: &mut Turn<'_>, _from: Option<&Sender>, message: ToLinks) -> Result<(), Halt<No>> {
+        match message {
+            ToLinks::Poke => follow(turn),
+            ToLinks::Begin => work::begin(turn),
+        }
+    }
+
+    fn entries(&self, turn: &mut Turn<'_>, entries: &Entries<'_>) -> Result<(), Halt<No>> {
+        let Some(session) = turn.get::<Session>("session")? else { return Ok(()) };
+        match session.source {
+            Some(source) if source == entries.source_incarnation => {}
+            None => {
+                turn.put("session", &Session { source: Some(entries.source_incarnation), ..session })?;
+            }
+            // Another log begins in its place: so does another processor.
+            Some(_) => {
+                let me = turn.object().clone();
+                turn.delete_self();
+                return Ok(turn.send(&me, &ToLinks::Poke)?);
+            }
+        }
+        let mut has_new = false;
+        for entry in entries.entries {
+            let Ok(event) = entry.value.decode::<Event>() else { continue };
+            has_new |= match projection::apply(turn, &event, entry.at)? {
+                Meaning::Nothing => false,
+                Meaning::Touched(id) => work::reconsider(turn, &id)?,
+                Meaning::Again(id) => work::again(turn, &id)?,
+                Meaning::Ended(id) => {
+                    work::ended(turn, &id)?;
+                    false
+                }
+            };
+            if event.client_id == API_CLIENT {
+                changes::came_back(turn, &event.session_id)?;
+            }
+        }
+        if entries.entries.len() >= FULL_PAGE {
+            let at = turn.now().plus_ms(CATCH_UP_MS);
+            turn.set_alarm(BEGIN, at)?;
+        } else if has_new {
+            let me = turn.object().clone();
+            turn.send(&me, &ToLinks::Begin)?;
+        }
+        Ok(())
+    }
+
+    fn outcome(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
+        work::outcome(turn, outcome)
+    }
+
+    fn alarm(&self, turn: &mut Turn<'_>, name: &str, _at: Time) -> Result<(), Halt<No>> {
+        match name {
+            BEGIN => work::begin(turn),
+            LOOK => work::look(turn),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Follows the store's log from its beginning, once. From then on the cursor is kept with the object.
+fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    if turn.get::<Session>("session")?.is_none() {
+        let id = turn.seed().uuid();
+        turn.put("session", &Session { id, source: None })?;
+        let log = sync(turn.object().name.as_str())?;
+        turn.follow(&log, Seq(0));
+    }
+    Ok(())
+}

@@ -1,0 +1,219 @@
+//! The projection: what the log says, as rows. Replayed and repeated events change nothing.
+
+use super::calls::State;
+use super::refusal::No;
+use super::rows::{Link, Processing, Status, Tag, Tally, hash};
+use super::sort::Sort;
+use crate::event::Event;
+use crate::identity::Identity;
+use crate::page::Metadata;
+use crate::stamp::from_iso;
+use abide_core::time::Time;
+use abide_engine::{Halt, Turn};
+use serde_json::Value;
+
+/// What an event means for the work on a link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meaning {
+    /// Nothing.
+    Nothing,
+    /// A link may have become pending, or no longer be.
+    Touched(String),
+    /// Processing of a link came to its end.
+    Ended(String),
+    /// Somebody asks for a link again.
+    Again(String),
+}
+
+/// Applies one event. One that cannot be read changes nothing: it is in the log for whoever can.
+pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Halt<No>> {
+    let Ok(args) = event.args.decode::<Value>() else { return Ok(Meaning::Nothing) };
+    let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
+    let time = |name: &str| text(name).and_then(|text| from_iso(&text)).unwrap_or(at);
+    let about = |name: &str| text(name).unwrap_or_default();
+    match event.name.as_str() {
+        "v1.LinkCreated" | "v2.LinkCreated" => created(turn, &args, time("createdAt")),
+        "v1.LinkMetadataFetched" => change(turn, &about("linkId"), |link| {
+            let (title, description) = (text("title"), text("description"));
+            link.snapshot =
+                Some(Metadata { title, description, image: text("image"), favicon: text("favicon") });
+        }),
+        "v1.LinkSummarized" => change(turn, &about("linkId"), |link| link.summary = text("summary")),
+        "v1.LinkCompleted" => {
+            change(turn, &about("id"), |link| link.completed_at = Some(time("completedAt")))
+        }
+        "v1.LinkUncompleted" => change(turn, &about("id"), |link| link.completed_at = None),
+        "v1.LinkDeleted" => touched(turn, &about("id"), |link| link.deleted_at = Some(time("deletedAt"))),
+        "v1.LinkRestored" => {
+            let id = about("id");
+            let was_stopped = get(turn, &id)?.is_some_and(|link| {
+                link.deleted_at.is_some() && link.processing.is_some_and(|p| p.status == Status::Cancelled)
+            });
+            touched(turn, &id, |link| link.deleted_at = None)?;
+            Ok(if was_stopped { Meaning::Again(id) } else { Meaning::Touched(id) })
+        }
+        "v1.LinkProcessingStarted" => {
+            set_status(turn, &about("linkId"), Status::Pending, None, time("updatedAt"))?;
+            Ok(Meaning::Touched(about("linkId")))
+        }
+        "v1.LinkReprocessRequested" => {
+            set_status(turn, &about("linkId"), Status::ReprocessRequested, None, time("requestedAt"))?;
+            Ok(Meaning::Again(about("linkId")))
+        }
+        "v1.LinkProcessingCompleted" => {
+            set_status(turn, &about("linkId"), Status::Completed, None, time("updatedAt"))?;
+            Ok(Meaning::Ended(about("linkId")))
+        }
+        "v1.LinkProcessingFailed" => {
+            set_status(turn, &about("linkId"), Status::Failed, text("error"), time("updatedAt"))?;
+            Ok(Meaning::Ended(about("linkId")))
+        }
+        "v1.LinkProcessingCancelled" => {
+            set_status(turn, &about("linkId"), Status::Cancelled, None, time("updatedAt"))?;
+            Ok(Meaning::Ended(about("linkId")))
+        }
+        _ => tagging(turn, event, &args),
+    }
+}
+
+/// A link.
+pub fn get(turn: &mut Turn<'_>, id: &str) -> Result<Option<Link>, Halt<No>> {
+    Ok(turn.get(&format!("link/{id}"))?)
+}
+
+/// Puts a link with its place among those of its state.
+pub fn put(turn: &mut Turn<'_>, before: Option<&Link>, after: &Link) -> Result<(), Halt<No>> {
+    let (was, is) = (before.map(State::of), State::of(after));
+    if was != Some(is) {
+        let mut tally: Tally = turn.get("tally")?.unwrap_or_default();
+        if let Some((was, before)) = was.zip(before) {
+            Sort::BOTH.iter().for_each(|sort| turn.delete(&place(*sort, was, before)));
+            *tally.of(was) -= 1;
+        }
+        for sort in Sort::BOTH {
+            turn.put(&place(sort, is, after), &after.id)?;
+        }
+        *tally.of(is) += 1;
+        turn.put("tally", &tally)?;
+    }
+    Ok(turn.put(&format!("link/{}", after.id), after)?)
+}
+
+/// The key of a link among those of its state.
+fn place(sort: Sort, state: State, link: &Link) -> String {
+    format!("{}{}/{}", sort.prefix(state), sort.rank(link.created_at), link.id)
+}
+
+fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meaning, Halt<No>> {
+    let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (Some(id), Some(url)) = (text("id"), text("url")) else { return Ok(Meaning::Nothing) };
+    let is_usable = !id.is_empty() && id.len() <= 128 && !id.contains('/');
+    let by_url = format!("url/{}", hash(&url));
+    if !is_usable || get(turn, &id)?.is_some() || turn.get::<String>(&by_url)?.is_some() {
+        return Ok(Meaning::Nothing);
+    }
+    turn.put(&by_url, &id)?;
+    if let Ok(identity) = Identity::of(&url) {
+        let same = format!("same/{}", hash(&identity.key));
+        if turn.get::<String>(&same)?.is_none() {
+            turn.put(&same, &id)?;
+        }
+    }
+    let link = Link {
+        id: id.clone(),
+        url,
+        domain: text("domain").unwrap_or_default(),
+        source: text("source"),
+        created_at,
+        completed_at: None,
+        deleted_at: None,
+        snapshot: None,
+        summary: None,
+        processing: None,
+        tags: Vec::new(),
+        suggested: Vec::new(),
+        attempts: 0,
+    };
+    put(turn, None, &link)?;
+    Ok(Meaning::Touched(id))
+}
+
+fn change(turn: &mut Turn<'_>, id: &str, to: impl FnOnce(&mut Link)) -> Result<Meaning, Halt<No>> {
+    if let Some(before) = get(turn, id)? {
+        let mut after = before.clone();
+        to(&mut after);
+        put(turn, Some(&before), &after)?;
+    }
+    Ok(Meaning::Nothing)
+}
+
+fn touched(turn: &mut Turn<'_>, id: &str, to: impl FnOnce(&mut Link)) -> Result<Meaning, Halt<No>> {
+    change(turn, id, to)?;
+    Ok(Meaning::Touched(id.to_owned()))
+}
+
+fn set_status(
+    turn: &mut Turn<'_>,
+    id: &str,
+    status: Status,
+    error: Option<String>,
+    updated_at: Time,
+) -> Result<(), Halt<No>> {
+    change(turn, id, |link| link.processing = Some(Processing { status, error, updated_at })).map(drop)
+}
+
+fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, Halt<No>> {
+    let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (id, link, tag) = (text("id"), text("linkId"), text("tagId"));
+    match (event.name.as_str(), id, link, tag) {
+        ("v1.TagCreated" | "v1.TagRenamed", Some(id), _, _) => {
+            let Some(name) = text("name") else { return Ok(Meaning::Nothing) };
+            turn.put(&format!("named/{}", hash(&name)), &id)?;
+            turn.put(&format!("tag/{id}"), &Tag { name, deleted: false })?;
+        }
+        ("v1.TagDeleted", Some(id), _, _) => {
+            if let Some(tag) = turn.get::<Tag>(&format!("tag/{id}"))? {
+                turn.delete(&format!("named/{}", hash(&tag.name)));
+                turn.put(&format!("tag/{id}"), &Tag { deleted: true, ..tag })?;
+            }
+        }
+        ("v1.LinkTagged", Some(id), Some(link), Some(tag)) => {
+            turn.put(&format!("tagging/{id}"), &vec![link.clone(), tag.clone()])?;
+            change(turn, &link, |link| {
+                if !link.tags.contains(&tag) {
+                    link.tags.push(tag);
+                }
+            })?;
+        }
+        ("v2.LinkUntagged", _, Some(link), Some(tag)) => {
+            change(turn, &link, |link| link.tags.retain(|other| *other != tag))?;
+        }
+        ("v1.LinkUntagged", Some(id), _, _) => {
+            let tied: Option<Vec<String>> = turn.get(&format!("tagging/{id}"))?;
+            if let Some([link, tag]) = tied.as_deref() {
+                change(turn, link, |link| link.tags.retain(|other| other != tag))?;
+            }
+        }
+        ("v1.TagSuggested", _, Some(link), _) => {
+            let Some(name) = text("suggestedName") else { return Ok(Meaning::Nothing) };
+            change(turn, &link, |link| {
+                if !link.suggested.contains(&name) {
+                    link.suggested.push(name);
+                }
+            })?;
+        }
+        _ => {}
+    }
+    Ok(Meaning::Nothing)
+}
+
+impl Tally {
+    /// The count of a state.
+    fn of(&mut self, state: State) -> &mut u64 {
+        match state {
+            State::Inbox => &mut self.inbox,
+            State::Completed => &mut self.completed,
+            State::Archive => &mut self.archive,
+        }
+    }
+}

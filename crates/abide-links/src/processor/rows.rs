@@ -1,0 +1,188 @@
+//! Rows of the processor.
+
+use crate::page::Metadata;
+use abide_core::object::Incarnation;
+use abide_core::ticket::Ticket;
+use abide_core::time::Time;
+use abide_engine::Record;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Who the processor is to its log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// The id of its session: drawn once.
+    pub id: String,
+    /// The life of the log that it follows, once it has seen an entry.
+    pub source: Option<Incarnation>,
+}
+
+/// A link as the log says it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its id.
+    pub id: String,
+    /// As it was saved.
+    pub url: String,
+    /// Its host.
+    pub domain: String,
+    /// Who brought it.
+    pub source: Option<String>,
+    /// When.
+    pub created_at: Time,
+    /// When it was read.
+    pub completed_at: Option<Time>,
+    /// When it was put away.
+    pub deleted_at: Option<Time>,
+    /// The newest snapshot.
+    pub snapshot: Option<Metadata>,
+    /// The newest summary.
+    pub summary: Option<String>,
+    /// Where its processing stands.
+    pub processing: Option<Processing>,
+    /// Ids of its tags.
+    pub tags: Vec<String>,
+    /// Names that were suggested and not dismissed.
+    pub suggested: Vec<String>,
+    /// How often this processor began it.
+    pub attempts: u32,
+}
+
+/// Where a link's processing stands, as the log says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Processing {
+    /// The word.
+    pub status: Status,
+    /// The code of its failure.
+    pub error: Option<String>,
+    /// Since when.
+    pub updated_at: Time,
+}
+
+/// The words for where processing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Begun.
+    Pending,
+    /// Done.
+    Completed,
+    /// Failed for good, unless somebody asks again.
+    Failed,
+    /// Stopped.
+    Cancelled,
+    /// Somebody asks again.
+    ReprocessRequested,
+}
+
+impl Link {
+    /// Whether it is to be processed: that follows from what the log says and from nothing else.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        let wants = match self.processing.as_ref().map(|processing| processing.status) {
+            None | Some(Status::Pending | Status::ReprocessRequested) => true,
+            Some(Status::Completed | Status::Failed | Status::Cancelled) => false,
+        };
+        wants && self.deleted_at.is_none()
+    }
+}
+
+/// A tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// Whether it was deleted.
+    pub deleted: bool,
+}
+
+/// A link that is under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// Which attempt.
+    pub attempt: u32,
+    /// How far.
+    pub stage: Stage,
+}
+
+/// How far a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Its page is being fetched.
+    Fetching,
+    /// Its text is being summarized.
+    Summarizing,
+    /// Its end was written, and has not come back by the log yet.
+    Ending,
+}
+
+/// A summary and what it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The key of the question.
+    pub key: String,
+    /// The summary.
+    pub summary: Option<String>,
+    /// Who made it.
+    pub model: String,
+    /// Names for tags.
+    pub tags: Vec<String>,
+}
+
+/// Somebody waits for what they wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// Events that have not come back yet, and others whose events have not.
+    pub left: usize,
+    /// Who is answered.
+    pub ticket: Ticket,
+    /// What they wrote about.
+    pub links: Vec<Wanted>,
+    /// Sessions of others who wait for this one, because it adds what they want.
+    pub then: Vec<String>,
+}
+
+/// A link that is on its way to the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adding {
+    /// Its id.
+    pub id: String,
+    /// Whose request adds it.
+    pub session: String,
+}
+
+/// A link that somebody wrote about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// Which.
+    pub id: String,
+    /// Under which key it was to be added, if it was.
+    pub same: Option<String>,
+}
+
+/// How many links there are in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// To be read.
+    pub inbox: u64,
+    /// Read.
+    pub completed: u64,
+    /// Put away.
+    pub archive: u64,
+}
+
+impl Record for Session {}
+impl Record for Link {}
+impl Record for Tag {}
+impl Record for Work {}
+impl Record for Answered {}
+impl Record for Wait {}
+impl Record for Adding {}
+impl Record for Tally {}
+
+/// A key of bounded length for a text of any length.
+#[must_use]
+pub fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,306 @@
+//! Work on links: begun from what the log says, carried on by outcomes of jobs, ended by an event that comes back.
+
+use super::fetch::FetchPayload;
+use super::projection::{self, get};
+use super::refusal::No;
+use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work, hash};
+use super::summarize::{SummarizePayload, Summarized};
+use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE};
+use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
+use crate::limits::{ATTEMPTS, BEGUN_PER_TURN, LOOK_MS};
+use crate::page::{Outcome, Page};
+use crate::stamp::iso;
+use crate::tag;
+use abide_core::job::{JobOutcome, JobState, NewJob};
+use abide_core::json::Json;
+use abide_core::name::UniqueKey;
+use abide_core::retry::Backoff;
+use abide_engine::{Halt, Turn};
+use abide_fetch::limit_key::limit_keys;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Wakes the object while anything is pending.
+pub(super) const LOOK: &str = "look";
+
+/// A link may have become pending, or no longer be: notes it for the next beginning, or stops what is under way.
+pub(super) fn reconsider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    let Some(link) = get(turn, id)? else { return Ok(false) };
+    let work: Option<Work> = turn.get(&work_key(id))?;
+    let todo = format!("todo/{id}");
+    match work {
+        None if link.is_pending() => {
+            turn.put(&todo, &true)?;
+            look_later(turn)?;
+            return Ok(true);
+        }
+        None => turn.delete(&todo),
+        Some(work) if link.deleted_at.is_some() => stop(turn, id, &work)?,
+        Some(_) => {}
+    }
+    Ok(false)
+}
+
+/// Somebody asks for a link again. What is already fetched is fetched again; what is about to be is enough.
+pub(super) fn again(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { return Ok(false) };
+    let work: Option<Work> = turn.get(&work_key(id))?;
+    match work {
+        Some(Work { stage: Stage::Fetching, .. }) => Ok(false),
+        Some(Work { stage: Stage::Summarizing | Stage::Ending, attempt }) => {
+            turn.cancel(&job_key(SUMMARIZE, id, attempt)?);
+            turn.delete(&work_key(id));
+            begin_one(turn, link, true)?;
+            Ok(false)
+        }
+        None => {
+            turn.put(&format!("todo/{}", link.id), &true)?;
+            look_later(turn)?;
+            Ok(true)
+        }
+    }
+}
+
+/// Processing of a link came to its end in the log.
+pub(super) fn ended(turn: &mut Turn<'_>, id: &str) -> Result<(), Halt<No>> {
+    match turn.get::<Work>(&work_key(id))? {
+        Some(Work { stage: Stage::Ending, .. }) => turn.delete(&work_key(id)),
+        Some(Work { stage: Stage::Fetching | Stage::Summarizing, .. }) => {}
+        None => turn.delete(&format!("todo/{id}")),
+    }
+    Ok(())
+}
+
+/// Begins links that wait, so many at a time.
+pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let waiting: Vec<(String, bool)> = turn.scan("todo/", None, BEGUN_PER_TURN)?;
+    let is_full = waiting.len() == BEGUN_PER_TURN;
+    for (key, _) in waiting {
+        let id = key.trim_start_matches("todo/");
+        turn.delete(&key);
+        let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { continue };
+        if turn.get::<Work>(&work_key(id))?.is_none() {
+            let has_begun = link.processing.as_ref().is_some_and(|p| p.status == Status::Pending);
+            begin_one(turn, link, !has_begun)?;
+        }
+    }
+    if is_full {
+        let me = turn.object().clone();
+        turn.send(&me, &ToLinks::Begin)?;
+    }
+    Ok(())
+}
+
+fn begin_one(turn: &mut Turn<'_>, before: Link, says_so: bool) -> Result<(), Halt<No>> {
+    let link = Link { attempts: before.attempts + 1, ..before.clone() };
+    projection::put(turn, Some(&before), &link)?;
+    turn.put(&work_key(&link.id), &Work { attempt: link.attempts, stage: Stage::Fetching })?;
+    if says_so {
+        let started =
+            event("v1.LinkProcessingStarted", json!({ "linkId": link.id, "updatedAt": iso(turn.now()) }))?;
+        append(turn, vec![started], format!("{}/{}/started", link.id, link.attempts))?;
+    }
+    enqueue_fetch(turn, &link)?;
+    look_later(turn)
+}
+
+fn enqueue_fetch(turn: &mut Turn<'_>, link: &Link) -> Result<(), Halt<No>> {
+    let payload = FetchPayload { link_id: link.id.clone(), url: link.url.clone(), attempt: link.attempts };
+    let job = NewJob::of(FETCH_QUEUE, FETCH, &payload)?;
+    let unique_key = Some(job_key(FETCH, &link.id, link.attempts)?);
+    let limit_keys = limit_keys(&link.url).unwrap_or_default();
+    let backoff = Some(Backoff { base_ms: 2_000, cap_ms: 60_000 });
+    Ok(turn.enqueue(NewJob { unique_key, limit_keys, backoff, max_attempts: Some(ATTEMPTS), ..job })?)
+}
+
+/// A job is over: the link goes on, or its end is written. Outcomes of earlier attempts change nothing.
+pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
+    let Some((kind, id, attempt)) = outcome.unique_key.as_ref().and_then(read_job_key) else { return Ok(()) };
+    let work: Option<Work> = turn.get(&work_key(&id))?;
+    let Some(work) = work.filter(|work| work.attempt == attempt) else { return Ok(()) };
+    let Some(link) = get(turn, &id)? else { return Ok(()) };
+    let defect = |turn: &mut Turn<'_>| failed(turn, &link, attempt, "Defect");
+    match (outcome.state, work.stage, kind.as_str()) {
+        (JobState::Cancelled, Stage::Fetching, FETCH)
+        | (JobState::Cancelled, Stage::Summarizing, SUMMARIZE) => stop(turn, &id, &work),
+        (JobState::Done, Stage::Fetching, FETCH) => match result(outcome) {
+            Some(Outcome::Ok(page) | Outcome::Empty(page)) => fetched(turn, &link, attempt, page),
+            Some(Outcome::Failed(failure)) => failed(turn, &link, attempt, &failure.code),
+            None => defect(turn),
+        },
+        (JobState::Done, Stage::Summarizing, SUMMARIZE) => match result(outcome) {
+            Some(Summarized::Made(answered)) => summarized(turn, &link, attempt, &answered),
+            Some(Summarized::Failed { code }) => failed(turn, &link, attempt, &code),
+            None => defect(turn),
+        },
+        (JobState::Failed | JobState::Skipped, Stage::Fetching, FETCH)
+        | (JobState::Failed | JobState::Skipped, Stage::Summarizing, SUMMARIZE) => defect(turn),
+        _ => Ok(()),
+    }
+}
+
+fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result<(), Halt<No>> {
+    if !page.metadata.is_empty() {
+        let id = nanoid(turn);
+        let m = &page.metadata;
+        let args = json!({
+            "id": id, "linkId": link.id, "title": m.title, "description": m.description, "image": m.image,
+            "favicon": m.favicon, "fetchedAt": iso(turn.now()),
+        });
+        let snapshot = event("v1.LinkMetadataFetched", args)?;
+        append(turn, vec![snapshot], format!("{}/{attempt}/metadata", link.id))?;
+    }
+    let tags = tags(turn)?.into_iter().map(|(_, tag)| tag.name).collect();
+    let cached = turn.get::<Answered>(&format!("answer/{}", link.id))?;
+    let payload =
+        SummarizePayload { link_id: link.id.clone(), domain: link.domain.clone(), page, tags, cached };
+    let job = NewJob::of(SUMMARIZE_QUEUE, SUMMARIZE, &payload)?;
+    let unique_key = Some(job_key(SUMMARIZE, &link.id, attempt)?);
+    turn.enqueue(NewJob { unique_key, max_attempts: Some(ATTEMPTS), ..job })?;
+    Ok(turn.put(&work_key(&link.id), &Work { attempt, stage: Stage::Summarizing })?)
+}
+
+fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answered) -> Result<(), Halt<No>> {
+    let now = iso(turn.now());
+    let mut events = Vec::new();
+    if let Some(summary) = &answered.summary {
+        let id = nanoid(turn);
+        let args = json!({
+            "id": id, "linkId": link.id, "summary": summary, "model": answered.model, "summarizedAt": now,
+        });
+        events.push(event("v1.LinkSummarized", args)?);
+    }
+    for (tag_id, name) in suggestions(turn, link, &answered.tags)? {
+        let id = nanoid(turn);
+        let args = json!({
+            "id": id, "linkId": link.id, "tagId": tag_id, "suggestedName": name, "model": answered.model,
+            "suggestedAt": now,
+        });
+        events.push(event("v1.TagSuggested", args)?);
+    }
+    events.push(event("v1.LinkProcessingCompleted", json!({ "linkId": link.id, "updatedAt": now }))?);
+    turn.put(&format!("answer/{}", link.id), answered)?;
+    end(turn, &link.id, attempt, events)
+}
+
+/// At most two tags that exist and one that does not, none of which the link has or was offered.
+fn suggestions(
+    turn: &mut Turn<'_>,
+    link: &Link,
+    wanted: &[String],
+) -> Result<Vec<(Option<String>, String)>, Halt<No>> {
+    let tags = tags(turn)?;
+    let (mut known, mut new): (Vec<(Option<String>, String)>, Option<String>) = (Vec::new(), None);
+    for name in wanted.iter().filter_map(|text| tag::name(text)) {
+        let exact = tags.iter().find(|(_, tag)| tag.name == name);
+        let near = |other: &str| other.len() > 2 && (other.contains(&name) || name.contains(other));
+        match exact.or_else(|| tags.iter().find(|(_, tag)| near(&tag.name))) {
+            Some((id, tag)) => {
+                let has = link.tags.contains(id) || link.suggested.contains(&tag.name);
+                if !has && known.len() < 2 && !known.iter().any(|(other, _)| other.as_ref() == Some(id)) {
+                    known.push((Some(id.clone()), tag.name.clone()));
+                }
+            }
+            None if new.is_none() && !link.suggested.contains(&name) => new = Some(name),
+            None => {}
+        }
+    }
+    known.extend(new.map(|name| (None, name)));
+    Ok(known)
+}
+
+/// Tags that are not deleted, with their ids.
+pub(super) fn tags(turn: &mut Turn<'_>) -> Result<Vec<(String, Tag)>, Halt<No>> {
+    let all: Vec<(String, Tag)> = turn.scan("tag/", None, 1_000)?;
+    let live = all.into_iter().filter(|(_, tag)| !tag.deleted);
+    Ok(live.map(|(key, tag)| (key.trim_start_matches("tag/").to_owned(), tag)).collect())
+}
+
+fn failed(turn: &mut Turn<'_>, link: &Link, attempt: u32, code: &str) -> Result<(), Halt<No>> {
+    let args = json!({ "linkId": link.id, "error": code, "updatedAt": iso(turn.now()) });
+    end(turn, &link.id, attempt, vec![event("v1.LinkProcessingFailed", args)?])
+}
+
+/// Stops what is under way: the link was deleted, or somebody asked.
+pub(super) fn stop(turn: &mut Turn<'_>, id: &str, work: &Work) -> Result<(), Halt<No>> {
+    let kind = match work.stage {
+        Stage::Fetching => FETCH,
+        Stage::Summarizing => SUMMARIZE,
+        Stage::Ending => return Ok(()),
+    };
+    turn.cancel(&job_key(kind, id, work.attempt)?);
+    let args = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
+    end(turn, id, work.attempt, vec![event("v1.LinkProcessingCancelled", args)?])
+}
+
+fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Result<(), Halt<No>> {
+    turn.put(&work_key(id), &Work { attempt, stage: Stage::Ending })?;
+    append(turn, events, format!("{id}/{attempt}/end"))
+}
+
+/// Looks whether something was left behind; looks again later while anything is pending.
+pub(super) fn look(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
+    if !todo.is_empty() {
+        begin(turn)?;
+    }
+    let works: Vec<(String, Work)> = turn.scan("work/", None, 200)?;
+    for (key, work) in works.iter().filter(|(_, work)| work.stage == Stage::Fetching) {
+        let link = get(turn, key.trim_start_matches("work/"))?;
+        if let Some(link) = link.filter(|link| link.attempts == work.attempt) {
+            enqueue_fetch(turn, &link)?;
+        }
+    }
+    if works.is_empty() && todo.is_empty() { Ok(()) } else { look_later(turn) }
+}
+
+fn look_later(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    if turn.alarm(LOOK)?.is_none_or(|at| at <= turn.now()) {
+        let at = turn.now().plus_ms(LOOK_MS);
+        turn.set_alarm(LOOK, at)?;
+    }
+    Ok(())
+}
+
+/// Writes events to the store's log as the processor.
+fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(), Halt<No>> {
+    let session: Option<Session> = turn.get("session")?;
+    let session_id = session.map(|session| session.id).unwrap_or_default();
+    // A later life of this object must not be taken for this one.
+    let key = hash(&format!("{session_id}/{key}"));
+    let append = Append { events, client_id: PROCESSOR_CLIENT.to_owned(), session_id, key };
+    let log = sync(turn.object().name.as_str())?;
+    Ok(turn.send(&log, &ToSync::Append(append))?)
+}
+
+pub(super) fn event(name: &str, args: Value) -> Result<NewEvent, Halt<No>> {
+    Ok(NewEvent { name: name.to_owned(), args: encode(&args)? })
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Json, Halt<No>> {
+    Json::encode(value).map_err(Halt::from)
+}
+
+fn result<T: serde::de::DeserializeOwned>(outcome: &JobOutcome) -> Option<T> {
+    outcome.result.as_ref()?.decode().ok()
+}
+
+pub(super) fn work_key(id: &str) -> String {
+    format!("work/{id}")
+}
+
+fn job_key(kind: &str, id: &str, attempt: u32) -> Result<UniqueKey, Halt<No>> {
+    Ok(UniqueKey::new(format!("{kind}/{id}/{attempt}"))?)
+}
+
+fn read_job_key(key: &UniqueKey) -> Option<(String, String, u32)> {
+    let (kind, rest) = key.as_str().split_once('/')?;
+    let (id, attempt) = rest.rsplit_once('/')?;
+    Some((kind.to_owned(), id.to_owned(), attempt.parse().ok()?))
+}
+
+/// A random id of 21 characters.
+pub(super) fn nanoid(turn: &mut Turn<'_>) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    (0..21).map(|_| char::from(LETTERS[usize::try_from(turn.seed().below(64)).unwrap_or(0)])).collect()
+}

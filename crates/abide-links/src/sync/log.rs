@@ -1,0 +1,166 @@
+//! `sync/{store_id}`: the object that owns a store's log.
+//!
+//! | row | what |
+//! |---|---|
+//! | `backend` | the log's id, drawn when the store is first opened |
+//! | `append/{key}` | where the log ended after the append with that key, so that a repeated one changes nothing |
+
+use super::calls::{Ahead, Call, Opened, OtherBackend, Push, Pushed, Reply};
+use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE};
+use super::refusal::No;
+use crate::event::{Append, POKES, SYNC, ToLinks, ToSync, links};
+use abide_core::event::{Event, Sender};
+use abide_engine::{Answer, Halt, Object, Turn};
+
+const BACKEND: &str = "backend";
+
+/// The kind of object that owns a store's log.
+#[derive(Debug, Clone, Copy)]
+pub struct SyncLog {
+    on_new_links: OnNewLinks,
+}
+
+/// What a log does about events that bring work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnNewLinks {
+    PokeTheProcessor,
+    Nothing,
+}
+
+impl SyncLog {
+    /// A log and nothing else.
+    #[must_use]
+    pub fn alone() -> SyncLog {
+        SyncLog { on_new_links: OnNewLinks::Nothing }
+    }
+
+    /// A log that pokes the store's link processor, which must be registered too.
+    #[must_use]
+    pub fn with_processor() -> SyncLog {
+        SyncLog { on_new_links: OnNewLinks::PokeTheProcessor }
+    }
+
+    fn push(&self, turn: &mut Turn<'_>, push: Push) -> Result<Reply, Halt<No>> {
+        let expected = backend_id(turn)?;
+        if let Some(received) = push.backend_id.filter(|received| *received != expected) {
+            return Ok(Reply::OtherBackend(OtherBackend { expected, received }));
+        }
+        let head = turn.log_head().0;
+        let Some(first) = push.batch.first() else { return Ok(Reply::Appended { head }) };
+        if push.batch.len() > EVENTS_PER_MESSAGE {
+            return Err(No::LargePush(push.batch.len()).into());
+        }
+        if first.parent_seq_num != head {
+            let ahead = Ahead { minimum_expected_num: head, provided_num: first.parent_seq_num };
+            return Ok(Reply::Ahead(ahead));
+        }
+        follow_each_other(&push.batch, head)?;
+        for event in &push.batch {
+            turn.append(event)?;
+        }
+        self.poke(turn, push.batch.iter().map(|event| event.name.as_str()))?;
+        Ok(Reply::Appended { head: turn.log_head().0 })
+    }
+
+    fn append(&self, turn: &mut Turn<'_>, append: &Append) -> Result<Reply, Halt<No>> {
+        backend_id(turn)?;
+        if append.key.is_empty() || append.key.len() > APPEND_KEY_BYTES {
+            return Err(No::BadKey(append.key.len()).into());
+        }
+        if append.events.len() > EVENTS_PER_APPEND {
+            return Err(No::LargeAppend(append.events.len()).into());
+        }
+        let kept = format!("append/{}", append.key);
+        if let Some(head) = turn.get::<i64>(&kept)? {
+            return Ok(Reply::Appended { head });
+        }
+        for event in &append.events {
+            let before = turn.log_head().0;
+            turn.append(&Pushed {
+                name: event.name.clone(),
+                args: Some(event.args.clone()),
+                seq_num: before + 1,
+                parent_seq_num: before,
+                client_id: append.client_id.clone(),
+                session_id: append.session_id.clone(),
+            })?;
+        }
+        let head = turn.log_head().0;
+        turn.put(&kept, &head)?;
+        self.poke(turn, append.events.iter().map(|event| event.name.as_str()))?;
+        Ok(Reply::Appended { head })
+    }
+
+    /// Wakes the processor if there may be something to do. It gets no data: it looks for itself.
+    fn poke<'a>(
+        &self,
+        turn: &mut Turn<'_>,
+        mut names: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Halt<No>> {
+        match self.on_new_links {
+            OnNewLinks::PokeTheProcessor if names.any(|name| POKES.contains(&name)) => {
+                let processor = links(turn.object().name.as_str())?;
+                Ok(turn.send(&processor, &ToLinks::Poke)?)
+            }
+            OnNewLinks::PokeTheProcessor | OnNewLinks::Nothing => Ok(()),
+        }
+    }
+}
+
+impl Object for SyncLog {
+    const KIND: &'static str = SYNC;
+    type Call = Call;
+    type Reply = Reply;
+    type Message = ToSync;
+    type Refusal = No;
+
+    fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
+        let reply = match call {
+            Call::Open => {
+                let backend_id = backend_id(turn)?;
+                Reply::Opened(Opened { backend_id, head: turn.log_head().0, life: turn.incarnation() })
+            }
+            Call::Push(push) => self.push(turn, push)?,
+            Call::Append(append) => self.append(turn, &append)?,
+        };
+        Ok(reply.into())
+    }
+
+    fn message(&self, turn: &mut Turn<'_>, _from: Option<&Sender>, message: ToSync) -> Result<(), Halt<No>> {
+        match message {
+            ToSync::Append(append) => self.append(turn, &append).map(drop),
+        }
+    }
+
+    fn prefetch(&self, _event: &Event) -> Vec<String> {
+        vec![BACKEND.to_owned()]
+    }
+}
+
+/// The log's id. The first who asks makes it.
+fn backend_id(turn: &mut Turn<'_>) -> Result<String, Halt<No>> {
+    if let Some(id) = turn.get::<String>(BACKEND)? {
+        return Ok(id);
+    }
+    let id = turn.seed().hex128();
+    turn.put(BACKEND, &id)?;
+    Ok(id)
+}
+
+fn follow_each_other(batch: &[Pushed], head: i64) -> Result<(), No> {
+    let mut before = head;
+    for (place, event) in batch.iter().enumerate() {
+        let Pushed { seq_num, parent_seq_num, .. } = *event;
+        if parent_seq_num != before || seq_num != before + 1 {
+            return Err(No::NotContiguous {
+                at: place + 1,
+                seq_num,
+                parent_seq_num,
+                expected: before + 1,
+                before,
+            });
+        }
+        before = seq_num;
+    }
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! Tests of the link service: the log of a store, who may see it, its processor, and pages.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod metadata;
+mod processor;
+mod prose;
+mod requests;
+mod shapes;
+mod sync_log;
+mod world;

@@ -1,0 +1,227 @@
+//! The processor: it wakes when poked and believes only the log.
+
+use crate::world::{LINKS, SYNC, WHOLE, created, fetch_well, story, world, world_with, write};
+use abide_core::job::Lease;
+use abide_engine::testing::{Moment, World, minute, second};
+use abide_engine::worker::{done, failed};
+use abide_links::event::{Event, ToLinks};
+use abide_links::page::{Failure, Outcome};
+use abide_links::processor::rows::{Link, Session, Status, Work};
+use abide_links::sync::SyncLog;
+use serde_json::{Value, json};
+
+fn status(world: &mut World, id: &str) -> Option<Status> {
+    world.row::<Link>(LINKS, &format!("link/{id}"))?.processing.map(|processing| processing.status)
+}
+
+/// Nothing is left under way.
+fn assert_idle(world: &mut World, ids: &[&str]) {
+    for id in ids {
+        assert_eq!(world.row::<Work>(LINKS, &format!("work/{id}")), None, "{id}");
+        assert_eq!(world.row::<bool>(LINKS, &format!("todo/{id}")), None, "{id}");
+    }
+    assert_eq!(world.dead_letters(), []);
+}
+
+#[test]
+fn a_link_is_processed_and_everything_is_in_the_log() {
+    let (mut world, fetched) = world();
+    write(&mut world, &[created("a")]);
+    assert_eq!(story(&mut world, "a"), WHOLE);
+    assert_eq!(*fetched.borrow(), ["https://example.com/a"]);
+    let events: Vec<Event> = world.log(SYNC);
+    let session = world.row::<Session>(LINKS, "session").unwrap();
+    for (event, before) in events[1..].iter().zip(&events) {
+        assert_eq!((event.client_id.as_str(), &event.session_id), ("link-processor-do", &session.id));
+        assert_eq!((event.seq_num, event.parent_seq_num), (before.seq_num + 1, before.seq_num));
+    }
+    let link = world.row::<Link>(LINKS, "link/a").unwrap();
+    assert_eq!(link.summary.as_deref(), Some("About https://example.com/a."));
+    assert_eq!(link.snapshot.unwrap().title.as_deref(), Some("Title of https://example.com/a"));
+    assert_idle(&mut world, &["a"]);
+    let commits = world.commits().len();
+    world.pass(minute(30));
+    assert!(world.commits().len() <= commits + 1, "an idle processor does not wake again and again");
+}
+
+#[test]
+fn race_a_poke_before_the_event_finds_nothing_and_loses_nothing() {
+    let (mut world, _) = world();
+    world.send(LINKS, &ToLinks::Poke);
+    write(&mut world, &[created("a")]);
+    assert_eq!(story(&mut world, "a"), WHOLE);
+}
+
+#[test]
+fn missed_trigger_everything_that_is_pending_is_found_at_the_next_poke() {
+    let (mut world, fetched) = world_with(SyncLog::alone(), fetch_well);
+    write(&mut world, &[created("a"), created("b")]);
+    world.pass(minute(60));
+    assert!(fetched.borrow().is_empty());
+    world.send(LINKS, &ToLinks::Poke);
+    for id in ["a", "b"] {
+        assert_eq!(story(&mut world, id), WHOLE);
+    }
+}
+
+#[test]
+fn rapid_links_and_pokes_are_processed_once_each() {
+    let (mut world, fetched) = world();
+    write(&mut world, &[created("a"), created("b"), created("a")]);
+    for _ in 0..5 {
+        world.send(LINKS, &ToLinks::Poke);
+        world.send(LINKS, &ToLinks::Begin);
+    }
+    write(&mut world, &[created("c")]);
+    assert_eq!(*fetched.borrow(), ["a", "b", "c"].map(|id| format!("https://example.com/{id}")));
+    for id in ["b", "c"] {
+        assert_eq!(story(&mut world, id), WHOLE);
+    }
+    assert_idle(&mut world, &["a", "b", "c"]);
+}
+
+#[test]
+fn long_processing_is_not_begun_twice_and_holds_nobody_up() {
+    let slow = |lease: &Lease| {
+        if lease.payload.to_string().contains("slow") && lease.failures < 2 {
+            return failed("fetch:timeout: not yet");
+        }
+        fetch_well(lease)
+    };
+    let (mut world, _) = world_with(SyncLog::with_processor(), slow);
+    write(&mut world, &[created("slow")]);
+    for _ in 0..3 {
+        world.send(LINKS, &ToLinks::Poke);
+        world.send(LINKS, &ToLinks::Begin);
+    }
+    write(&mut world, &[created("quick")]);
+    assert_eq!(story(&mut world, "quick"), WHOLE);
+    assert_eq!(status(&mut world, "slow"), Some(Status::Pending));
+    world.pass(minute(10));
+    assert_eq!(story(&mut world, "slow"), WHOLE);
+    assert_idle(&mut world, &["slow", "quick"]);
+}
+
+#[test]
+fn a_crash_at_any_commit_loses_nothing_and_does_nothing_twice() {
+    for moment in [Moment::BeforeItIsDurable, Moment::BeforeItIsAnswered] {
+        for nth in 1..=16 {
+            let (mut world, _) = world();
+            write(&mut world, &[created("a")]);
+            world.crash_at_commit(nth, moment);
+            let events =
+                [created("b"), created("c")].map(|(name, args)| json!({ "name": name, "args": args }));
+            let (client, session) = ("browser", "s");
+            let append = json!({ "events": events, "clientId": client, "sessionId": session, "key": "once" });
+            world.send(SYNC, &json!({ "append": append }));
+            world.pass(minute(10));
+            for id in ["a", "b", "c"] {
+                assert_eq!(story(&mut world, id), WHOLE, "{moment:?} {nth}");
+            }
+            assert_idle(&mut world, &["a", "b", "c"]);
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_still_being_read_begins_only_what_is_pending_at_its_end() {
+    let (mut world, fetched) = world_with(SyncLog::alone(), fetch_well);
+    let ids: Vec<String> = (0..250).map(|n| format!("n{n}")).collect();
+    let mut events: Vec<(&str, Value)> = ids.iter().map(|id| created(id)).collect();
+    for id in &ids[..249] {
+        events.push((
+            "v1.LinkProcessingStarted",
+            json!({ "linkId": id, "updatedAt": "2026-01-01T00:00:01.000Z" }),
+        ));
+        events.push((
+            "v1.LinkProcessingCompleted",
+            json!({ "linkId": id, "updatedAt": "2026-01-01T00:00:02.000Z" }),
+        ));
+    }
+    write(&mut world, &events);
+    world.send(LINKS, &ToLinks::Poke);
+    world.pass(second(5));
+    assert_eq!(*fetched.borrow(), ["https://example.com/n249"]);
+    assert_eq!(story(&mut world, "n249"), WHOLE);
+}
+
+#[test]
+fn twenty_links_that_are_pending_after_ten_minutes_down_are_processed_and_none_is_cancelled() {
+    let (mut world, fetched) = world_with(SyncLog::alone(), fetch_well);
+    let ids: Vec<String> = (0..20).map(|n| format!("n{n}")).collect();
+    let mut events: Vec<(&str, Value)> = ids.iter().map(|id| created(id)).collect();
+    events.push((
+        "v1.LinkProcessingStarted",
+        json!({ "linkId": "n3", "updatedAt": "2026-01-01T00:00:01.000Z" }),
+    ));
+    write(&mut world, &events);
+    world.down_for(minute(10));
+    world.send(LINKS, &ToLinks::Poke);
+    world.pass(second(5));
+    assert_eq!(fetched.borrow().len(), 20);
+    for id in &ids {
+        assert_eq!(story(&mut world, id), WHOLE, "{id}");
+    }
+}
+
+#[test]
+fn a_link_that_is_deleted_meanwhile_is_cancelled_and_one_that_was_before_is_not_touched() {
+    let (mut world, _) = world_with(SyncLog::with_processor(), |_| failed("fetch:timeout: hangs"));
+    write(&mut world, &[created("a")]);
+    let deleted = |id: &str| ("v1.LinkDeleted", json!({ "id": id, "deletedAt": "2026-01-01T00:00:03.000Z" }));
+    write(&mut world, &[deleted("a")]);
+    world.pass(minute(10));
+    assert_eq!(
+        story(&mut world, "a"),
+        ["LinkCreated", "LinkProcessingStarted", "LinkDeleted", "LinkProcessingCancelled"]
+    );
+    write(&mut world, &[created("b"), deleted("b")]);
+    world.pass(minute(10));
+    assert_eq!(story(&mut world, "b"), ["LinkCreated", "LinkDeleted"]);
+    assert_idle(&mut world, &["a", "b"]);
+}
+
+#[test]
+fn a_failure_has_its_code_and_is_final_until_somebody_asks_again() {
+    let gone = |lease: &Lease| {
+        let payload = lease.payload.to_string();
+        let is_first = payload.contains("\"attempt\":1");
+        if is_first { done(&Outcome::Failed(Failure::status(404))) } else { fetch_well(lease) }
+    };
+    let (mut world, _) = world_with(SyncLog::with_processor(), gone);
+    write(&mut world, &[created("a")]);
+    world.pass(minute(60));
+    let link = world.row::<Link>(LINKS, "link/a").unwrap();
+    assert_eq!(link.processing.unwrap().error.as_deref(), Some("fetch:404"));
+    write(
+        &mut world,
+        &[("v1.LinkReprocessRequested", json!({ "linkId": "a", "requestedAt": "2026-01-01T02:00:00.000Z" }))],
+    );
+    let story = story(&mut world, "a");
+    assert_eq!(
+        story[..4],
+        ["LinkCreated", "LinkProcessingStarted", "LinkProcessingFailed", "LinkReprocessRequested"]
+    );
+    assert_eq!(story[4..], WHOLE[1..]);
+    assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn a_job_that_dies_is_a_defect_and_not_a_link_that_is_pending_for_ever() {
+    let (mut world, _) = world_with(SyncLog::with_processor(), |_| failed("it never works"));
+    write(&mut world, &[created("a")]);
+    world.pass(minute(60));
+    let link = world.row::<Link>(LINKS, "link/a").unwrap();
+    assert_eq!(link.processing.unwrap().error.as_deref(), Some("Defect"));
+    assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn events_that_cannot_be_read_hold_nothing_up() {
+    let (mut world, _) = world();
+    let odd =
+        [("v1.LinkCreated", json!({ "id": 5 })), ("v1.LinkCreated", json!(null)), ("v9.Unheard", json!([]))];
+    write(&mut world, &odd);
+    write(&mut world, &[created("a")]);
+    assert_eq!(story(&mut world, "a"), WHOLE);
+}

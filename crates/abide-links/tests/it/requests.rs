@@ -1,0 +1,90 @@
+//! Requests to the links of a store: answered when what they wrote is in the log.
+
+use crate::world::{LINKS, SYNC, created, world, write};
+use abide_core::ticket::{Resolution, Ticket};
+use abide_engine::CallError;
+use abide_engine::testing::World;
+use abide_links::event::Event;
+use abide_links::processor::calls::TagChanges;
+use abide_links::processor::{Added, Call, Changes, Listed, Query, Reply, State};
+use abide_store::view::TicketView;
+
+/// A call that is answered later, with its answer.
+fn later(world: &mut World, call: &Call) -> Vec<Added> {
+    let ticket: Ticket = world.call(LINKS, call).unwrap();
+    let Some(TicketView::Resolved(Resolution::Reply(json))) = world.ticket(&ticket) else {
+        panic!("not resolved")
+    };
+    match json.decode().unwrap() {
+        Reply::Added(added) => added,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn add(url: &str) -> Call {
+    Call::Add { urls: vec![url.to_owned()], tags: vec!["To Read".to_owned()], source: "api".to_owned() }
+}
+
+fn list(world: &mut World, query: Query) -> Listed {
+    match world.call(LINKS, &Call::List(query)).unwrap() {
+        Reply::Listed(listed) => listed,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_link_is_saved_once_however_its_url_is_written() {
+    let (mut world, fetched) = world();
+    let first = later(&mut world, &add("https://example.com/a/?utm_source=mail"));
+    assert!(first[0].created);
+    assert_eq!(first[0].link.url, "https://example.com/a/?utm_source=mail");
+    assert_eq!(first[0].link.tags, ["to-read"]);
+    let Reply::Added(second) = world.call(LINKS, &add("https://EXAMPLE.com/a")).unwrap() else { panic!() };
+    assert_eq!((second[0].created, &second[0].link.id), (false, &first[0].link.id));
+    assert_eq!(second[0].link.processing, "done");
+    assert_eq!(fetched.borrow().len(), 1);
+    let started = world.log::<Event>(SYNC).iter().filter(|e| e.name == "v1.LinkProcessingStarted").count();
+    assert_eq!(started, 1);
+}
+
+#[test]
+fn what_is_no_link_is_refused_by_name_and_changes_nothing() {
+    let (mut world, _) = world();
+    let refused = world.call::<Reply>(LINKS, &add("ftp://example.com/"));
+    assert!(matches!(&refused, Err(CallError::Refused(why)) if why.code == "invalid_url"), "{refused:?}");
+    assert_eq!(world.commits(), []);
+    let unknown = world.call::<Reply>(LINKS, &Call::Get { id: "nope".to_owned() });
+    assert!(matches!(&unknown, Err(CallError::Refused(why)) if why.message.contains("nope")));
+}
+
+#[test]
+fn links_are_listed_by_state_in_pages_and_found_by_words() {
+    let (mut world, _) = world();
+    let ids: Vec<String> = (0..7).map(|n| format!("n{n}")).collect();
+    write(&mut world, &ids.iter().map(|id| created(id)).collect::<Vec<_>>());
+    let page = list(&mut world, Query { limit: Some(5), ..Query::default() });
+    assert_eq!((page.links.len(), page.total), (5, 7));
+    let rest = list(&mut world, Query { limit: Some(5), cursor: page.next_cursor, ..Query::default() });
+    assert_eq!((rest.links.len(), rest.next_cursor), (2, None));
+    let changes = Changes { state: Some(State::Archive), tags: None };
+    later(&mut world, &Call::Update { ids: vec!["n1".to_owned(), "n2".to_owned()], changes });
+    assert_eq!(list(&mut world, Query { state: Some("archive".to_owned()), ..Query::default() }).total, 2);
+    assert_eq!(list(&mut world, Query::default()).total, 5);
+    let found = list(&mut world, Query { q: Some("com/n3".to_owned()), ..Query::default() });
+    assert_eq!((found.total, found.links[0].id.as_str()), (1, "n3"));
+    assert_eq!(found.links[0].matched_fields.as_ref().unwrap()[0], "title");
+}
+
+#[test]
+fn tags_are_added_removed_and_replaced() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let mut tags = |tags: TagChanges| {
+        let changes = Changes { state: None, tags: Some(tags) };
+        later(&mut world, &Call::Update { ids: vec!["a".to_owned()], changes })[0].link.tags.clone()
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    assert_eq!(tags(TagChanges { add: words(&["One", "two"]), ..TagChanges::default() }), ["one", "two"]);
+    assert_eq!(tags(TagChanges { remove: words(&["one"]), ..TagChanges::default() }), ["two"]);
+    assert_eq!(tags(TagChanges { set: Some(words(&["three"])), ..TagChanges::default() }), ["three"]);
+}

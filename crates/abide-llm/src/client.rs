@@ -1,0 +1,332 @@
+//! The client: one question, as many requests as it takes.
+
+use crate::answer::Answer;
+use crate::ask::{Ask, Shape};
+use crate::error::LlmError;
+use crate::limiter::{Limiter, Limiters};
+use crate::limits::{BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
+use crate::repair::object_in;
+use crate::replay::Model;
+use crate::spend::{Ledger, Price, Spent, Usage};
+use crate::wire::{self, Form, Said};
+use abide_core::time::Clock;
+use abide_fetch::retry_after::retry_after_ms;
+use jsonschema::Validator;
+use reqwest::header::RETRY_AFTER;
+use serde_json::Value;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+/// Where a model is and how it is asked.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Up to and without `/chat/completions`: `http://127.0.0.1:11434/v1`.
+    pub base_url: String,
+    /// Sent as a bearer token.
+    pub api_key: Option<String>,
+    /// Which model.
+    pub model: String,
+    /// For one request.
+    pub timeout_ms: u64,
+    /// Requests for one question, if they fail in a way that is worth another.
+    pub attempts: u32,
+    /// Questions at a time to this model at this endpoint, over all clients with the same [`Limiters`].
+    pub concurrency: usize,
+    /// What its tokens cost.
+    pub price: Price,
+    /// Nothing is asked any more when so much was spent; no bound if none.
+    pub budget_micros: Option<u64>,
+}
+
+impl Endpoint {
+    /// A model at an address, with 30 s for a request, three attempts and three questions at a time.
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Endpoint {
+        Endpoint {
+            base_url: base_url.into(),
+            api_key: None,
+            model: model.into(),
+            timeout_ms: 30_000,
+            attempts: 3,
+            concurrency: 3,
+            price: Price::default(),
+            budget_micros: None,
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (base_url, model) = (&self.base_url, &self.model);
+        f.debug_struct("Endpoint").field("base_url", base_url).field("model", model).finish_non_exhaustive()
+    }
+}
+
+/// Asks one model. Cheap to clone; clones share what was spent.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    endpoint: Endpoint,
+    http: reqwest::Client,
+    clock: Arc<dyn Clock>,
+    limiter: Arc<Limiter>,
+    ledger: Ledger,
+    /// The first [`Form`] that the endpoint has not refused.
+    form: AtomicU8,
+}
+
+/// Where one question stands between its requests.
+struct Going<'a> {
+    ask: &'a Ask,
+    validator: Option<Validator>,
+    max_tokens: u32,
+    complaint: Option<String>,
+    usage: Usage,
+    requests: u32,
+}
+
+/// Why a request gave no answer.
+enum Miss {
+    /// Another one cannot help.
+    Final(LlmError),
+    /// Another one may help, after this wait.
+    Again(LlmError, i64),
+    /// The endpoint does not know this form.
+    Form(LlmError),
+}
+
+impl Client {
+    /// A client of `endpoint`.
+    pub fn new(endpoint: Endpoint, limiters: &Limiters, clock: Arc<dyn Clock>) -> Result<Client, LlmError> {
+        let base = reqwest::Url::parse(&endpoint.base_url)
+            .map_err(|why| LlmError::Setup(format!("{:?} is not a URL: {why}", endpoint.base_url)))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(LlmError::Setup(format!("{:?} is not an http or https URL", endpoint.base_url)));
+        }
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let http = http.map_err(|why| LlmError::Setup(why.to_string()))?;
+        let limiter = limiters.of(&endpoint.base_url, &endpoint.model, endpoint.concurrency);
+        let (ledger, form) = (Ledger::default(), AtomicU8::new(Form::Schema as u8));
+        Ok(Client { shared: Arc::new(Shared { endpoint, http, clock, limiter, ledger, form }) })
+    }
+
+    /// Asks, and asks again as far as that may help.
+    pub async fn ask(&self, ask: &Ask) -> Result<Answer, LlmError> {
+        let validator = match &ask.shape {
+            Shape::Text => None,
+            Shape::Json { schema, .. } => {
+                let made = jsonschema::validator_for(schema);
+                Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
+            }
+        };
+        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
+        let mut going = Going { ask, validator, max_tokens, complaint: None, usage, requests: 0 };
+        let mut failures = 0;
+        loop {
+            self.check_budget()?;
+            let error = match self.request(&mut going).await {
+                Ok(answer) => return Ok(answer),
+                Err(Miss::Form(error)) => match self.form().next() {
+                    Some(form) => {
+                        self.shared.form.fetch_max(form as u8, Ordering::Relaxed);
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+                Err(Miss::Final(error)) => return Err(error),
+                Err(Miss::Again(error, wait_ms)) => {
+                    let wait_ms =
+                        if error.wait_ms().is_some() { wait_ms } else { wait_ms << failures.min(4) };
+                    self.shared.limiter.rest(wait_ms.min(WAIT_MS));
+                    if wait_ms > WAIT_MS {
+                        return Err(error);
+                    }
+                    error
+                }
+            };
+            failures += 1;
+            if failures >= self.shared.endpoint.attempts.max(1) {
+                return Err(error);
+            }
+            tracing::debug!(target: "llm", %error, failures, "asking again");
+        }
+    }
+
+    /// What this client has spent.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        self.shared.ledger.spent(self.shared.endpoint.price)
+    }
+
+    fn check_budget(&self) -> Result<(), LlmError> {
+        match self.shared.endpoint.budget_micros {
+            Some(budget_micros) if self.spent().cost_micros >= budget_micros => {
+                Err(LlmError::OverBudget { budget_micros })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn form(&self) -> Form {
+        Form::of(self.shared.form.load(Ordering::Relaxed))
+    }
+
+    async fn request(&self, going: &mut Going<'_>) -> Result<Answer, Miss> {
+        let endpoint = &self.shared.endpoint;
+        let form = self.form();
+        let body =
+            wire::request(going.ask, &endpoint.model, form, going.max_tokens, going.complaint.as_deref());
+        let reply = {
+            let _room = self.shared.limiter.enter().await;
+            going.requests += 1;
+            self.shared.ledger.note_request();
+            let sent =
+                tokio::time::timeout(Duration::from_millis(endpoint.timeout_ms), self.send(&body)).await;
+            let (base_url, timeout_ms) = (endpoint.base_url.clone(), endpoint.timeout_ms);
+            let late = LlmError::Timeout { endpoint: base_url, timeout_ms };
+            sent.unwrap_or(Err(Miss::Again(late, BACKOFF_MS)))
+        };
+        let said = match reply {
+            Err(Miss::Form(error)) if going.validator.is_none() => return Err(Miss::Final(error)),
+            reply => reply?,
+        };
+        going.usage = going.usage.plus(said.usage);
+        self.shared.ledger.note(said.usage);
+        self.judge(going, said)
+    }
+
+    async fn send(&self, body: &Value) -> Result<Said, Miss> {
+        let endpoint = &self.shared.endpoint;
+        let url = format!("{}/chat/completions", endpoint.base_url.trim_end_matches('/'));
+        let mut request = self.shared.http.post(url).json(body);
+        if let Some(key) = &endpoint.api_key {
+            request = request.bearer_auth(key);
+        }
+        let unavailable = |why: String| {
+            Miss::Again(LlmError::Unavailable { endpoint: endpoint.base_url.clone(), why }, BACKOFF_MS)
+        };
+        let mut response = request.send().await.map_err(|why| unavailable(why.without_url().to_string()))?;
+        let status = response.status().as_u16();
+        let rest = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let wait_ms = rest.and_then(|value| retry_after_ms(value, self.shared.clock.now()));
+        let mut bytes = Vec::new();
+        while let Some(piece) =
+            response.chunk().await.map_err(|why| unavailable(why.without_url().to_string()))?
+        {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > REPLY_BYTES {
+                let why = format!("the reply has more than {REPLY_BYTES} bytes");
+                return Err(Miss::Final(LlmError::BadAnswer(why)));
+            }
+        }
+        if status != 200 {
+            return Err(self.status_miss(status, wait_ms, &bytes));
+        }
+        let reply: Value = serde_json::from_slice(&bytes).map_err(|why| {
+            Miss::Again(LlmError::BadAnswer(format!("the reply is not JSON: {why}")), BACKOFF_MS)
+        })?;
+        wire::read(&reply).map_err(|why| {
+            Miss::Again(LlmError::BadAnswer(format!("the reply is no completion: {why}")), BACKOFF_MS)
+        })
+    }
+
+    fn status_miss(&self, status: u16, wait_ms: Option<i64>, body: &[u8]) -> Miss {
+        let endpoint = self.shared.endpoint.base_url.clone();
+        let message: String = String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS).collect();
+        match status {
+            429 | 503 | 529 => Miss::Again(
+                LlmError::Limited { endpoint, status, wait_ms },
+                wait_ms.unwrap_or(BACKOFF_MS * 2),
+            ),
+            408 | 409 | 425 | 500..=599 => {
+                let why = format!("it answered {status}");
+                Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
+            }
+            400 | 404 | 415 | 422 if speaks_of_form(&message) => {
+                Miss::Form(LlmError::Refused { endpoint, status, message })
+            }
+            _ => Miss::Final(LlmError::Refused { endpoint, status, message }),
+        }
+    }
+
+    /// Whether what was said is an answer.
+    fn judge(&self, going: &mut Going<'_>, said: Said) -> Result<Answer, Miss> {
+        if let Some(refusal) = said.refusal.filter(|refusal| !refusal.is_empty()) {
+            return Err(Miss::Final(LlmError::Declined(refusal.chars().take(MESSAGE_CHARS).collect())));
+        }
+        match said.finish.as_str() {
+            "length" => {
+                let max_tokens = going.max_tokens;
+                let cut = LlmError::Cut { max_tokens };
+                going.max_tokens = max_tokens.saturating_mul(2).min(TOKENS_MAX);
+                let is_last = going.max_tokens == max_tokens;
+                return Err(if is_last { Miss::Final(cut) } else { Miss::Again(cut, 0) });
+            }
+            "content_filter" => {
+                return Err(Miss::Final(LlmError::Declined("the endpoint's filter stopped it".to_owned())));
+            }
+            _ => {}
+        }
+        let (value, repaired) = match read_answer(going.validator.as_ref(), &said.text) {
+            Ok(found) => found,
+            Err(why) => {
+                going.complaint = Some(why.clone());
+                return Err(Miss::Again(LlmError::BadAnswer(why), 0));
+            }
+        };
+        let endpoint = &self.shared.endpoint;
+        Ok(Answer {
+            value,
+            model: said.model.unwrap_or_else(|| endpoint.model.clone()),
+            usage: going.usage,
+            cost_micros: endpoint.price.of(going.usage),
+            requests: going.requests,
+            repaired,
+        })
+    }
+}
+
+impl Model for Client {
+    fn name(&self) -> &str {
+        &self.shared.endpoint.model
+    }
+
+    fn ask<'a>(
+        &'a self,
+        ask: &'a Ask,
+    ) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
+        Box::pin(Client::ask(self, ask))
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("endpoint", &self.shared.endpoint).finish_non_exhaustive()
+    }
+}
+
+/// The answer in `text`, and whether it was repaired.
+fn read_answer(validator: Option<&Validator>, text: &str) -> Result<(Value, bool), String> {
+    let Some(validator) = validator else {
+        let text = text.trim();
+        return if text.is_empty() { Err("it is empty".to_owned()) } else { Ok((text.into(), false)) };
+    };
+    let found = object_in(text).ok_or("there is no JSON object in it")?;
+    let wrong = validator.iter_errors(&found.value).next();
+    let wrong = wrong.map(|error| format!("at {:?}: {error}", error.instance_path().as_str()));
+    wrong.map_or(Ok((found.value, found.repaired)), Err)
+}
+
+/// Whether a refusal is about the form of the answer rather than the question.
+fn speaks_of_form(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["response_format", "json_schema", "json_object", "response format", "structured output"]
+        .iter()
+        .any(|word| message.contains(word))
+}

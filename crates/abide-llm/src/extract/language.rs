@@ -1,0 +1,111 @@
+//! Languages: which one a text is in, which of its words say nothing, and what words have in common.
+
+use rust_stemmers::{Algorithm, Stemmer};
+use std::collections::{BTreeSet, HashSet};
+use unicode_segmentation::UnicodeSegmentation;
+use whatlang::Lang;
+
+/// A language whose words are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    English,
+    /// German.
+    German,
+    /// French.
+    French,
+    /// Spanish.
+    Spanish,
+    /// Italian.
+    Italian,
+    /// Portuguese.
+    Portuguese,
+    /// Dutch.
+    Dutch,
+    /// Any other: its words are taken as they are.
+    Other,
+}
+
+impl Language {
+    /// The language of `text`.
+    #[must_use]
+    pub fn of(text: &str) -> Language {
+        let start: String = text.chars().take(4_000).collect();
+        match whatlang::detect_lang(&start) {
+            Some(Lang::Eng) => Language::English,
+            Some(Lang::Deu) => Language::German,
+            Some(Lang::Fra) => Language::French,
+            Some(Lang::Spa) => Language::Spanish,
+            Some(Lang::Ita) => Language::Italian,
+            Some(Lang::Por) => Language::Portuguese,
+            Some(Lang::Nld) => Language::Dutch,
+            Some(_) | None => Language::Other,
+        }
+    }
+
+    /// Its code, if it is a known one.
+    #[must_use]
+    pub const fn code(self) -> Option<&'static str> {
+        match self {
+            Language::English => Some("en"),
+            Language::German => Some("de"),
+            Language::French => Some("fr"),
+            Language::Spanish => Some("es"),
+            Language::Italian => Some("it"),
+            Language::Portuguese => Some("pt"),
+            Language::Dutch => Some("nl"),
+            Language::Other => None,
+        }
+    }
+
+    fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            Language::English => Some(Algorithm::English),
+            Language::German => Some(Algorithm::German),
+            Language::French => Some(Algorithm::French),
+            Language::Spanish => Some(Algorithm::Spanish),
+            Language::Italian => Some(Algorithm::Italian),
+            Language::Portuguese => Some(Algorithm::Portuguese),
+            Language::Dutch => Some(Algorithm::Dutch),
+            Language::Other => None,
+        }
+    }
+
+    /// What is known of its words.
+    pub(super) fn words(self) -> Words {
+        let stops = self.code().and_then(stop_words::lookup).unwrap_or_default();
+        Words { stops: stops.iter().copied().collect(), stemmer: self.algorithm().map(Stemmer::create) }
+    }
+}
+
+/// What is known of a language's words.
+pub(super) struct Words {
+    stops: HashSet<&'static str>,
+    stemmer: Option<Stemmer>,
+}
+
+impl Words {
+    /// The words of `text` that say something, each with its stem.
+    pub(super) fn telling<'t>(&self, text: &'t str) -> Vec<(&'t str, String)> {
+        let telling = text.unicode_words().filter_map(|word| {
+            let lower = word.to_lowercase();
+            let is_telling = lower.chars().count() > 2
+                && lower.chars().any(char::is_alphabetic)
+                && !self.stops.contains(lower.as_str());
+            is_telling.then(|| (word, self.stem(&lower)))
+        });
+        telling.collect()
+    }
+
+    /// The stems of the words of `text` that say something.
+    pub(super) fn stems(&self, text: &str) -> BTreeSet<String> {
+        self.telling(text).into_iter().map(|(_, stem)| stem).collect()
+    }
+
+    fn stem(&self, lower: &str) -> String {
+        match &self.stemmer {
+            Some(stemmer) => stemmer.stem(lower).into_owned(),
+            None => lower.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A summary without a model: the sentences of a text that say most of what it says, word for word.
+
+mod keywords;
+mod language;
+mod rank;
+mod sentences;
+
+pub use language::Language;
+
+use crate::limits::SENTENCES;
+use sentences::Sentence;
+
+/// The name that summaries made here carry in place of a model's.
+pub const EXTRACTIVE: &str = "abide/extractive-1";
+
+/// How long a summary may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Length {
+    /// In sentences.
+    pub sentences: usize,
+    /// In characters.
+    pub chars: usize,
+}
+
+impl Length {
+    /// Three sentences, 600 characters.
+    pub const SHORT: Length = Length { sentences: 3, chars: 600 };
+}
+
+/// What was found in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extract {
+    /// Sentences of the text in its order, with a space between them; none if it has no whole sentence.
+    pub summary: Option<String>,
+    /// The words that it is about, the most important first, as they are written in it.
+    pub keywords: Vec<String>,
+    /// The language it seems to be in.
+    pub language: Language,
+}
+
+/// Ranks the sentences and words of `text`; those of `title` count more.
+#[must_use]
+pub fn summarize(title: &str, text: &str, length: Length) -> Extract {
+    let language = Language::of(text);
+    let words = language.words();
+    let mut found = sentences::split(text, &words);
+    found.truncate(SENTENCES);
+    let title_stems = words.stems(title);
+    let order = rank::order(&found, &title_stems);
+    let summary = choose(&found, &order, length);
+    Extract { summary, keywords: keywords::keywords(title, text, &words), language }
+}
+
+/// The best sentences that fit and do not repeat each other, in the order of the text.
+fn choose(found: &[Sentence], order: &[usize], length: Length) -> Option<String> {
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut chars = 0;
+    for &at in order {
+        if chosen.len() >= length.sentences {
+            break;
+        }
+        let sentence = &found[at];
+        let more = sentence.text.chars().count() + usize::from(!chosen.is_empty());
+        let repeats = chosen.iter().any(|other| rank::overlap(&found[*other].stems, &sentence.stems) > 0.6);
+        if chars + more > length.chars || repeats {
+            continue;
+        }
+        chars += more;
+        chosen.push(at);
+    }
+    chosen.sort_unstable();
+    let texts: Vec<&str> = chosen.iter().map(|at| found[*at].text.as_str()).collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
+}

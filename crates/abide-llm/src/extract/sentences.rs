@@ -1,0 +1,77 @@
+//! Sentences of a text: whole ones, without headings, lists of links and other scraps.
+
+use super::language::Words;
+use std::collections::BTreeSet;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// One sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sentence {
+    /// As it is written, with single spaces.
+    pub(super) text: String,
+    /// What its telling words have in common with others.
+    pub(super) stems: BTreeSet<String>,
+}
+
+/// Words that end with a full stop in the middle of a sentence.
+const ABBREVIATIONS: [&str; 40] = [
+    "mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "fig", "no", "inc", "ltd", "jr", "sr",
+    "z.b", "d.h", "u.a", "bzw", "ca", "nr", "abs", "usw", "vgl", "hrsg", "m", "mme", "mlle", "p", "pp", "av",
+    "cf", "ex", "env", "art", "vol", "ed", "approx", "dept",
+];
+
+/// The whole sentences of `text`, in order, each once.
+pub(super) fn split(text: &str, words: &Words) -> Vec<Sentence> {
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        for text in sentences_of(line) {
+            if !is_whole(&text) {
+                continue;
+            }
+            let stems = words.stems(&text);
+            if stems.len() >= 3 && seen.insert(stems.clone()) {
+                found.push(Sentence { text, stems });
+            }
+        }
+    }
+    found
+}
+
+/// The sentences of one line, not torn apart behind abbreviations and single letters.
+fn sentences_of(line: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for piece in line.unicode_sentences() {
+        let piece = piece.split_whitespace().collect::<Vec<_>>().join(" ");
+        let ends_short = ends_with_abbreviation(&piece);
+        match out.last_mut().filter(|_| goes_on) {
+            Some(before) => {
+                before.push(' ');
+                before.push_str(&piece);
+            }
+            None => out.push(piece),
+        }
+        goes_on = ends_short;
+    }
+    out
+}
+
+fn ends_with_abbreviation(piece: &str) -> bool {
+    let Some(before) = piece.trim_end().strip_suffix('.') else { return false };
+    let last = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or_default();
+    let is_initial = last.chars().count() == 1 && last.chars().all(char::is_uppercase);
+    let is_day = !last.is_empty() && last.len() <= 2 && last.bytes().all(|b| b.is_ascii_digit());
+    is_initial || is_day || ABBREVIATIONS.contains(&last.to_lowercase().as_str())
+}
+
+/// Begins and ends like a sentence, and is neither too short to say anything nor too long to be one.
+fn is_whole(text: &str) -> bool {
+    let ended = text.trim_end_matches(['"', '\'', '”', '’', '»', '“', ')', ']', ' ']);
+    let ends = ended.ends_with(['.', '!', '?', '…', '。', '！', '？']) && !ended.ends_with("...");
+    let first = text.chars().find(|c| c.is_alphanumeric());
+    let begins = first.is_some_and(|c| !c.is_lowercase());
+    let words = text.split_whitespace().count();
+    let is_cjk = text.chars().any(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}'));
+    ends && begins && (is_cjk || (5..=60).contains(&words))
+}

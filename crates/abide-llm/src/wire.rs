@@ -1,0 +1,100 @@
+//! Requests and replies of chat completions. Replies are read leniently: endpoints leave out and add fields as they like.
+
+use crate::ask::{Ask, Shape};
+use crate::spend::Usage;
+use serde_json::{Value, json};
+
+/// How the endpoint is told which shape is wanted. Each is understood by more endpoints than the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Form {
+    /// By a JSON schema that it enforces.
+    Schema = 0,
+    /// By JSON mode, and the schema in words.
+    JsonObject = 1,
+    /// In words alone.
+    Words = 2,
+}
+
+impl Form {
+    pub(crate) fn next(self) -> Option<Form> {
+        match self {
+            Form::Schema => Some(Form::JsonObject),
+            Form::JsonObject => Some(Form::Words),
+            Form::Words => None,
+        }
+    }
+
+    pub(crate) fn of(number: u8) -> Form {
+        match number {
+            0 => Form::Schema,
+            1 => Form::JsonObject,
+            _ => Form::Words,
+        }
+    }
+}
+
+/// What a reply says.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) refusal: Option<String>,
+    pub(crate) finish: String,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Usage,
+}
+
+/// The body of a request. `complaint` says what was wrong with the answer before.
+pub(crate) fn request(ask: &Ask, model: &str, form: Form, max_tokens: u32, complaint: Option<&str>) -> Value {
+    let mut system = ask.system.clone();
+    let mut body = json!({ "model": model, "max_tokens": max_tokens, "temperature": 0 });
+    if let Shape::Json { name, schema } = &ask.shape {
+        match form {
+            Form::Schema => {
+                let format = json!({ "name": name, "strict": true, "schema": schema });
+                body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+            }
+            Form::JsonObject | Form::Words => {
+                if form == Form::JsonObject {
+                    body["response_format"] = json!({ "type": "json_object" });
+                }
+                system.push_str(&format!(
+                    "\n\nAnswer with one JSON object and nothing else. It must fit this JSON Schema:\n{schema}"
+                ));
+            }
+        }
+    }
+    let mut messages =
+        vec![json!({ "role": "system", "content": system }), json!({ "role": "user", "content": ask.user })];
+    if let Some(complaint) = complaint {
+        let content =
+            format!("The last answer could not be used: {complaint}. Answer again in the asked form.");
+        messages.push(json!({ "role": "user", "content": content }));
+    }
+    body["messages"] = messages.into();
+    body
+}
+
+/// Reads a reply; the error says what is missing.
+pub(crate) fn read(body: &Value) -> Result<Said, &'static str> {
+    let choice = body.pointer("/choices/0").ok_or("it has no choices")?;
+    let message = choice.get("message").ok_or("its choice has no message")?;
+    let text = match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+        }
+        Some(_) | None => String::new(),
+    };
+    let string = |at: &Value, name: &str| at.get(name).and_then(Value::as_str).map(str::to_owned);
+    let tokens = |name: &str| body.pointer(name).and_then(Value::as_u64).unwrap_or(0);
+    Ok(Said {
+        text,
+        refusal: string(message, "refusal"),
+        finish: string(choice, "finish_reason").unwrap_or_default(),
+        model: string(body, "model"),
+        usage: Usage {
+            input_tokens: tokens("/usage/prompt_tokens"),
+            output_tokens: tokens("/usage/completion_tokens"),
+        },
+    })
+}

@@ -1,0 +1,194 @@
+//! The client against a stand-in that plays what endpoints do.
+
+use crate::stand_in::{Play, StandIn, ends, says, status};
+use abide_core::time::{Clock, Time};
+use abide_llm::{Ask, Client, Endpoint, Limiters, LlmError, Model, Price, Replay, Shape, Usage};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+struct Standing;
+
+impl Clock for Standing {
+    fn now(&self) -> Time {
+        Time(1_767_225_600_000)
+    }
+
+    fn elapsed_ms(&self) -> i64 {
+        0
+    }
+}
+
+fn ask() -> Ask {
+    let schema = json!({
+        "type": "object",
+        "properties": { "summary": { "type": "string", "minLength": 3 } },
+        "required": ["summary"],
+        "additionalProperties": false,
+    });
+    Ask {
+        system: "Summarize.".to_owned(),
+        user: "A page.".to_owned(),
+        shape: Shape::Json { name: "summary".to_owned(), schema },
+        max_tokens: 64,
+        prompt_version: 1,
+    }
+}
+
+fn endpoint(stand_in: &StandIn) -> Endpoint {
+    let price = Price { input_micros: 1_000_000, output_micros: 2_000_000 };
+    Endpoint { price, timeout_ms: 300, ..Endpoint::new(stand_in.base_url.clone(), "wanted") }
+}
+
+fn client(endpoint: Endpoint) -> Client {
+    Client::new(endpoint, &Limiters::default(), Arc::new(Standing)).unwrap()
+}
+
+const GOOD: &str = r#"{"summary": "All is well."}"#;
+
+/// Plays the script, asks once, and gives the answer's value or error with the number of requests.
+async fn play(plays: impl IntoIterator<Item = Play>) -> (Result<Value, LlmError>, Vec<Value>) {
+    let stand_in = StandIn::start(plays).await;
+    let answer = client(endpoint(&stand_in)).ask(&ask()).await;
+    (answer.map(|answer| answer.value), stand_in.bodies())
+}
+
+#[tokio::test]
+async fn an_answer_has_its_shape_its_tokens_and_its_cost() {
+    let stand_in = StandIn::start([says(GOOD)]).await;
+    let client = client(Endpoint { api_key: Some("sk-1".to_owned()), ..endpoint(&stand_in) });
+    let answer = client.ask(&ask()).await.unwrap();
+    assert_eq!(answer.value, json!({ "summary": "All is well." }));
+    assert_eq!((answer.model.as_str(), answer.requests, answer.repaired), ("stand-in-1", 1, false));
+    assert_eq!(answer.usage, Usage { input_tokens: 100, output_tokens: 20 });
+    assert_eq!(answer.cost_micros, 140);
+    assert_eq!(client.spent().cost_micros, 140);
+    let bodies = stand_in.bodies();
+    assert_eq!(bodies[0]["response_format"]["type"], "json_schema");
+    assert_eq!(bodies[0]["model"], "wanted");
+    assert_eq!(stand_in.header("authorization").unwrap(), "Bearer sk-1");
+    assert!(!format!("{client:?}").contains("sk-1"));
+}
+
+#[tokio::test]
+async fn failures_that_pass_are_tried_again() {
+    let soon = Play::Reply(429, vec![("retry-after", "0.05".to_owned())], String::new());
+    let not_json = Play::Reply(200, Vec::new(), "<html>".to_owned());
+    for first in [soon, status(500), Play::Hang, not_json, says("I would rather talk.")] {
+        let (answer, bodies) = play([first, says(GOOD)]).await;
+        assert_eq!(answer.unwrap(), json!({ "summary": "All is well." }));
+        assert_eq!(bodies.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn failures_that_stay_are_given_up_after_the_attempts() {
+    let (answer, bodies) = play([status(500), status(502), status(500), says(GOOD)]).await;
+    let error = answer.unwrap_err();
+    assert!(matches!(error, LlmError::Unavailable { .. }) && error.is_retryable(), "{error}");
+    assert_eq!(bodies.len(), 3);
+    let (answer, bodies) = play([Play::Hang, Play::Hang, Play::Hang]).await;
+    assert!(matches!(answer, Err(LlmError::Timeout { timeout_ms: 300, .. })));
+    assert_eq!(bodies.len(), 3);
+}
+
+#[tokio::test]
+async fn what_trying_again_cannot_change_is_not_tried_again() {
+    for code in [400, 401, 403, 404, 422] {
+        let (answer, bodies) = play([status(code), says(GOOD)]).await;
+        let error = answer.unwrap_err();
+        assert!(matches!(error, LlmError::Refused { status, .. } if status == code), "{error}");
+        assert!(!error.is_retryable());
+        assert_eq!(bodies.len(), 1);
+    }
+    let (answer, _) = play([ends("", "content_filter")]).await;
+    assert!(matches!(answer, Err(LlmError::Declined(_))));
+}
+
+#[tokio::test]
+async fn a_long_rest_is_told_to_the_caller() {
+    let (answer, bodies) =
+        play([Play::Reply(429, vec![("retry-after", "120".to_owned())], String::new())]).await;
+    assert_eq!(answer.unwrap_err().wait_ms(), Some(120_000));
+    assert_eq!(bodies.len(), 1);
+}
+
+#[tokio::test]
+async fn an_endpoint_without_schemas_is_asked_in_the_form_it_knows_and_that_is_remembered() {
+    let no = |what: &str| Play::Reply(400, Vec::new(), format!("unknown parameter {what}"));
+    let stand_in =
+        StandIn::start([no("response_format.json_schema"), no("response_format"), says(GOOD), says(GOOD)])
+            .await;
+    let client = client(endpoint(&stand_in));
+    for _ in 0..2 {
+        assert_eq!(client.ask(&ask()).await.unwrap().value, json!({ "summary": "All is well." }));
+    }
+    let forms: Vec<Value> =
+        stand_in.bodies().iter().map(|body| body["response_format"]["type"].clone()).collect();
+    assert_eq!(forms, [json!("json_schema"), json!("json_object"), json!(null), json!(null)]);
+    let system = stand_in.bodies()[2]["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(system.contains("JSON Schema") && system.contains("minLength"), "{system}");
+}
+
+#[tokio::test]
+async fn broken_json_is_repaired_and_the_wrong_shape_is_complained_about() {
+    let stand_in = StandIn::start([says("Here:\n```json\n{\"summary\": \"two\nlines\",}\n```")]).await;
+    let answer = client(endpoint(&stand_in)).ask(&ask()).await.unwrap();
+    assert_eq!((answer.value, answer.repaired), (json!({ "summary": "two\nlines" }), true));
+
+    let (answer, bodies) = play([says(r#"{"summary": 5}"#), says(GOOD)]).await;
+    assert!(answer.is_ok());
+    let complaint = bodies[1]["messages"][2]["content"].as_str().unwrap().to_owned();
+    assert!(complaint.contains("/summary"), "{complaint}");
+}
+
+#[tokio::test]
+async fn a_cut_answer_gets_more_room_and_is_never_taken_for_a_whole_one() {
+    let cut = || ends(r#"{"summary": "All is w"#, "length");
+    let (answer, bodies) = play([cut(), says(GOOD)]).await;
+    assert_eq!(answer.unwrap(), json!({ "summary": "All is well." }));
+    assert_eq!([&bodies[0]["max_tokens"], &bodies[1]["max_tokens"]], [64, 128]);
+    let (answer, _) = play([cut(), cut(), cut()]).await;
+    assert_eq!(answer, Err(LlmError::Cut { max_tokens: 256 }));
+}
+
+#[tokio::test]
+async fn nothing_is_asked_past_the_budget() {
+    let stand_in = StandIn::start([says(GOOD), says(GOOD)]).await;
+    let client = client(Endpoint { budget_micros: Some(100), ..endpoint(&stand_in) });
+    client.ask(&ask()).await.unwrap();
+    assert_eq!(client.ask(&ask()).await, Err(LlmError::OverBudget { budget_micros: 100 }));
+    assert_eq!(stand_in.bodies().len(), 1);
+}
+
+#[tokio::test]
+async fn clients_of_one_model_share_its_room() {
+    let stand_in = StandIn::start([Play::Hang, says(GOOD)]).await;
+    let limiters = Limiters::default();
+    let one_at_a_time = Endpoint { concurrency: 1, attempts: 1, ..endpoint(&stand_in) };
+    let make = || Client::new(one_at_a_time.clone(), &limiters, Arc::new(Standing)).unwrap();
+    let (first, second) = (make(), make());
+    let question = ask();
+    let (first, second) = tokio::join!(first.ask(&question), second.ask(&question));
+    assert!(matches!(first, Err(LlmError::Timeout { .. })));
+    assert!(second.is_ok(), "it was asked when the first had given up its room");
+}
+
+#[tokio::test]
+async fn a_recording_answers_the_same_question_and_no_other() {
+    let stand_in = StandIn::start([says(GOOD)]).await;
+    let answer = client(endpoint(&stand_in)).ask(&ask()).await.unwrap();
+    let mut recorded = Replay::of("wanted");
+    recorded.record(&ask(), answer.clone());
+    let replay = Replay::from_json(&recorded.to_json().unwrap()).unwrap();
+    assert_eq!(replay.ask(&ask()).await, Ok(answer));
+    let reworded = Ask { prompt_version: 2, ..ask() };
+    assert!(matches!(replay.ask(&reworded).await, Err(LlmError::NotRecorded(_))));
+}
+
+#[test]
+fn an_endpoint_that_is_no_url_is_refused_by_name() {
+    for base_url in ["", "localhost", "ftp://host/v1"] {
+        let made = Client::new(Endpoint::new(base_url, "m"), &Limiters::default(), Arc::new(Standing));
+        assert!(matches!(made, Err(LlmError::Setup(why)) if why.contains(&format!("{base_url:?}"))));
+    }
+}

@@ -1,0 +1,67 @@
+//! Summaries without a model, in several languages.
+
+use abide_llm::extract::{Extract, Language, Length, summarize};
+
+const ENGLISH: &str = "The lighthouse at Cape Morn was built in 1871 to guide ships past the reef. Home | About | Contact\n\
+    Keepers of the lighthouse lived beside the tower until the lamp was automated. Dr. Ellen Ward, who studies the reef, \
+    says that the lighthouse still saves ships every winter. Click here\nThe museum shop sells postcards and warm socks. \
+    Ships that miss the light can strike the reef within minutes. The lighthouse lamp turns once every nine seconds.";
+const GERMAN: &str = "Der Leuchtturm am Kap wurde 1871 gebaut, um Schiffe am Riff vorbei zu führen. Die Wärter des \
+    Leuchtturms wohnten neben dem Turm, bis die Lampe z. B. durch eine Automatik ersetzt wurde. Das Museum verkauft \
+    Postkarten und warme Socken. Schiffe, die das Licht des Leuchtturms verfehlen, können am Riff zerbrechen.";
+const FRENCH: &str = "Le phare du cap fut construit en 1871 pour guider les navires au large du récif. Les gardiens du \
+    phare vivaient près de la tour avant que la lampe ne soit automatisée. Le musée vend des cartes postales et des \
+    chaussettes. Les navires qui ne voient pas le phare peuvent heurter le récif en quelques minutes.";
+
+fn check(title: &str, text: &str, language: Language, keyword: &str) -> String {
+    let Extract { summary, keywords, language: found } = summarize(title, text, Length::SHORT);
+    assert_eq!(found, language);
+    assert_eq!(keywords[0], keyword, "{keywords:?}");
+    let summary = summary.unwrap();
+    assert!(summary.chars().count() <= 600);
+    summary
+}
+
+#[test]
+fn the_sentences_that_matter_are_kept_word_for_word_and_in_order() {
+    let summary = check("The lighthouse of Cape Morn", ENGLISH, Language::English, "lighthouse");
+    assert!(summary.starts_with("The lighthouse at Cape Morn was built in 1871"), "{summary}");
+    for scrap in ["Home |", "Click here", "socks"] {
+        assert!(!summary.contains(scrap), "{summary}");
+    }
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let (all, chosen) = (words(ENGLISH).join(" "), summary.clone());
+    let mut from = 0;
+    for sentence in chosen.split_inclusive(". ") {
+        let at = all[from..].find(sentence.trim()).unwrap_or_else(|| panic!("{sentence:?} is made up"));
+        from += at + sentence.trim().len();
+    }
+}
+
+#[test]
+fn german_and_french_are_summarized_in_german_and_french() {
+    let german = check("Der Leuchtturm am Kap", GERMAN, Language::German, "leuchtturm");
+    assert!(german.starts_with("Der Leuchtturm am Kap") && !german.contains("Socken"), "{german}");
+    let french = check("Le phare du cap", FRENCH, Language::French, "phare");
+    assert!(french.starts_with("Le phare du cap") && !french.contains("chaussettes"), "{french}");
+}
+
+#[test]
+fn sentences_are_not_torn_apart_behind_abbreviations() {
+    let text = "Dr. Ellen Ward of the U.S. survey met Mr. J. Smith near the northern harbour in spring.";
+    assert_eq!(summarize("", text, Length::SHORT).summary.as_deref(), Some(text));
+}
+
+#[test]
+fn a_text_without_a_sentence_has_no_summary() {
+    for text in ["", "Home\nAbout us\nContact", "menu menu menu menu menu menu", "too short."] {
+        assert_eq!(summarize("Home", text, Length::SHORT).summary, None, "{text:?}");
+    }
+}
+
+#[test]
+fn the_same_sentence_twice_is_said_once_and_long_texts_stay_bounded() {
+    let text = format!("{ENGLISH}\n{ENGLISH}\n").repeat(200);
+    let once = summarize("The lighthouse", ENGLISH, Length::SHORT).summary;
+    assert_eq!(summarize("The lighthouse", &text, Length::SHORT).summary, once);
+}

@@ -1,0 +1,278 @@
+//! `/sync`: what sync clients speak, and a store's log for other programs.
+//!
+//! Who may use them is proved by the client's payload or its `Authorization` header, not by a token of the server.
+
+use crate::app::App;
+use crate::body::{AnyBody, JsonBody};
+use crate::code::ErrorCode;
+use crate::error::ApiError;
+use crate::params::Params;
+use crate::path::At;
+use crate::role::Role;
+use crate::route::Routes;
+use crate::services::SyncService;
+use crate::sync::{self, Feed, Member, Party};
+use abide_core::json::Json as JsonText;
+use abide_core::name::Name;
+use abide_links::auth::{Access, Credential, Denied};
+use abide_links::event::{self, Append};
+use abide_links::sync::Call;
+use abide_links::sync::frame::{self, Frame};
+use abide_links::sync::limits::FRAME_BYTES;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What a socket reads at a time: most frames are small, and there may be ten thousand sockets.
+const READ_BUFFER_BYTES: usize = 4 * 1024;
+
+/// Its routes.
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .get("/sync", Role::Anyone, "the socket of a sync client", socket)
+        .post("/sync", Role::Anyone, "a request of a sync client over HTTP", request)
+        .options("/sync", Role::Anyone, "what pages of other sites may send", preflight)
+        .get("/sync/{store}", Role::Anyone, "a store's log: id, head, live readers and their lag", show)
+        .get("/sync/{store}/events", Role::Anyone, "a store's events as lines of JSON", events)
+        .get("/sync/{store}/tail", Role::Anyone, "a store's events as they come", tail)
+        .post("/sync/{store}/events", Role::Anyone, "append events, numbered by the server", append)
+}
+
+/// What the address of a sync request says.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Address {
+    store_id: Option<String>,
+    transport: Option<String>,
+    payload: Option<String>,
+}
+
+/// A sync request whose sender was let in.
+struct Admitted {
+    store_id: String,
+    credential: Credential,
+    access: Access,
+    feed: Arc<Feed>,
+}
+
+/// A sync request that is refused, in the words of the protocol: a status and a text.
+struct Refused(StatusCode, String);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        with_cors((self.0, self.1).into_response())
+    }
+}
+
+fn service(app: &App) -> &SyncService {
+    app.services().sync.as_ref().expect("these routes are there only with their service")
+}
+
+/// Lets in who may, to the store that the address names.
+async fn admit(app: &App, uri: &Uri, transport: &str) -> Result<Option<Admitted>, Response> {
+    let refused = |status, text: String| Refused(status, text).into_response();
+    let bad = |error: &dyn std::fmt::Display| refused(StatusCode::BAD_REQUEST, error.to_string());
+    let Query(address) = Query::<Address>::try_from_uri(uri).map_err(|error| bad(&error))?;
+    let (Some(store_id), Some(asked)) = (address.store_id, address.transport) else { return Ok(None) };
+    if asked != transport {
+        let text = format!("transport={asked} is not asked for this way: ws by GET, http by POST");
+        return Err(refused(StatusCode::BAD_REQUEST, text));
+    }
+    Name::new(&store_id).map_err(|error| bad(&error))?;
+    let credential = credential(address.payload.as_deref()).map_err(|text| bad(&text))?;
+    let access = match service(app).authority.admit(app.engine(), &store_id, &credential).await {
+        Ok(access) => access,
+        Err(error @ Denied::Unavailable(_)) => {
+            return Err(refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string()));
+        }
+        Err(error) => return Err(bad(&error)),
+    };
+    let feed = app.feeds().open(app, &store_id).await.map_err(IntoResponse::into_response)?;
+    Ok(Some(Admitted { store_id, credential, access, feed }))
+}
+
+/// The payload is JSON that was percent-encoded twice, once by the client and once as a part of the address.
+fn credential(payload: Option<&str>) -> Result<Credential, String> {
+    let Some(payload) = payload else { return Ok(Credential::None) };
+    let text = percent_decode_str(payload)
+        .decode_utf8()
+        .map_err(|error| format!("the payload is not UTF-8: {error}"))?;
+    let value: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| format!("the payload is not JSON: {error}"))?;
+    Ok(Credential::of_payload(Some(&value)))
+}
+
+/// `GET /sync`: a socket. Without the parameters of a sync request it says what it is.
+async fn socket(
+    State(app): State<App>,
+    uri: Uri,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Response {
+    if uri.query().is_none() {
+        return "This is the sync endpoint: see docs/sync-protocol.md.\n".into_response();
+    }
+    let admitted = match admit(&app, &uri, "ws").await {
+        Ok(Some(admitted)) => admitted,
+        Ok(None) => {
+            let text = "Invalid path: a sync request has storeId and transport".to_owned();
+            return Refused(StatusCode::BAD_REQUEST, text).into_response();
+        }
+        Err(response) => return response,
+    };
+    let Ok(upgrade) = upgrade else {
+        let text = "transport=ws needs Upgrade: websocket".to_owned();
+        return Refused(StatusCode::UPGRADE_REQUIRED, text).into_response();
+    };
+    let Some(place) = app.sockets().place() else {
+        return ApiError::new(ErrorCode::Overloaded, "no more sockets are taken now: try again")
+            .into_response();
+    };
+    let Admitted { store_id, credential, access, feed } = admitted;
+    let authority = Arc::clone(&service(&app).authority);
+    let party = Party { store_id, credential, access, authority, feed };
+    upgrade
+        .read_buffer_size(READ_BUFFER_BYTES)
+        .write_buffer_size(0)
+        .max_message_size(FRAME_BYTES)
+        .max_frame_size(FRAME_BYTES)
+        .on_upgrade(move |wire| sync::serve(app, wire, party, place))
+}
+
+/// `POST /sync`: one request, answered with an array.
+async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
+    let admitted = match admit(&app, &uri, "http").await {
+        Ok(Some(admitted)) => admitted,
+        Ok(None) => {
+            let text = "Invalid path: a sync request has storeId and transport".to_owned();
+            return Refused(StatusCode::BAD_REQUEST, text).into_response();
+        }
+        Err(response) => return response,
+    };
+    let bad = |text: String| Refused(StatusCode::BAD_REQUEST, text).into_response();
+    let AnyBody(body) = body;
+    if body.len() > FRAME_BYTES {
+        let text = format!("a request may have at most {FRAME_BYTES} bytes");
+        return Refused(StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
+    }
+    let mut frames = match frame::read(body.as_str()) {
+        Ok(frames) => frames,
+        Err(error) => return bad(error.to_string()),
+    };
+    let (Some(Frame::Request { id, ask }), None) = (frames.pop(), frames.pop()) else {
+        return bad("the body is not one Request".to_owned());
+    };
+    let answer = match ask {
+        Ok(ask) => sync::answer(&app, admitted.feed, &admitted.store_id, id, ask).await,
+        Err(error) => {
+            let failure = abide_links::sync::answer::Failure::Unknown(error.to_string());
+            Ok(Body::from(format!("[{}]", abide_links::sync::answer::failed(&id, &failure))))
+        }
+    };
+    match answer {
+        Ok(body) => with_cors(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
+        Err(error) => with_cors(error.into_response()),
+    }
+}
+
+/// `OPTIONS /sync`: pages of other sites may ask, if tokens are asked for; otherwise the guard lets them not come here.
+async fn preflight(headers: HeaderMap) -> Response {
+    let mut response = with_cors(StatusCode::NO_CONTENT.into_response());
+    let asked = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    let allowed = asked.unwrap_or(HeaderValue::from_static("*"));
+    response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    response
+}
+
+/// In the open mode a foreign page was refused before it came this far.
+fn with_cors(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, OPTIONS"));
+    response
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StoreDocument {
+    store_id: String,
+    backend_id: String,
+    head: i64,
+    /// Pulls that are open.
+    live_pulls: usize,
+    /// How far the slowest of them is behind.
+    lag: i64,
+}
+
+/// `GET /sync/{store}`.
+async fn show(
+    State(app): State<App>,
+    member: Member,
+    At(store): At<Name>,
+) -> Result<Json<StoreDocument>, ApiError> {
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let head = app.engine().log_head(feed.object().clone()).await?.0;
+    let readers = feed.readers();
+    let lag = readers.iter().map(|at| (head - at).max(0)).max().unwrap_or(0);
+    let backend_id = feed.backend_id().to_owned();
+    let store_id = store.as_str().to_owned();
+    Ok(Json(StoreDocument { store_id, backend_id, head, live_pulls: readers.len(), lag }))
+}
+
+/// From where on.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct After {
+    after: Option<i64>,
+}
+
+/// `GET /sync/{store}/events`.
+async fn events(
+    State(app): State<App>,
+    member: Member,
+    At(store): At<Name>,
+    Params(After { after }): Params<After>,
+) -> Result<Response, ApiError> {
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let body = sync::export(app, feed, after.unwrap_or(0).max(0));
+    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+/// `GET /sync/{store}/tail`.
+async fn tail(
+    State(app): State<App>,
+    member: Member,
+    At(store): At<Name>,
+    Params(After { after }): Params<After>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    member.enter(&app, &store).await?;
+    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
+    let after = match last_seen.or(after) {
+        Some(after) => after.max(0),
+        None => app.engine().log_head(feed.object().clone()).await?.0,
+    };
+    let body = sync::tail(app, feed, after);
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((headers, body).into_response())
+}
+
+/// `POST /sync/{store}/events`.
+async fn append(
+    State(app): State<App>,
+    member: Member,
+    At(store): At<Name>,
+    JsonBody(append): JsonBody<Append>,
+) -> Result<Json<JsonText>, ApiError> {
+    member.enter(&app, &store).await?;
+    app.ask(event::sync(store.as_str())?, &Call::Append(append)).await.map(Json)
+}

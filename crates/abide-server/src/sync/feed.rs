@@ -1,0 +1,237 @@
+//! The end of a store's log in memory, shared by everybody who reads it live.
+//!
+//! One task follows the log and keeps its newest entries, written once as clients get them. Whoever reads keeps what it has
+//! and asks for the page after it: from here if it is near the end, from the store if it is not. So a push is read and
+//! written once however many listen, and a slow reader holds nothing but a number.
+
+use crate::app::App;
+use crate::error::ApiError;
+use abide_core::log::{LogEntry, Seq};
+use abide_core::object::{Incarnation, ObjectKey};
+use abide_engine::Engine;
+use abide_engine::driver::LogFollower;
+use abide_links::event;
+use abide_links::sync::limits::EVENTS_PER_MESSAGE;
+use abide_links::sync::page::{Item, Page};
+use abide_links::sync::{Call, Opened, Reply};
+use abide_store::{Answer, Read};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// Entries that are kept.
+const RECENT_ENTRIES: usize = 2_048;
+/// And their bytes; the newest is always kept.
+const RECENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// The feeds of the stores that somebody reads live.
+#[derive(Default)]
+pub(crate) struct Feeds {
+    // Locked for a map operation at a time.
+    by_store: Mutex<HashMap<String, Weak<Feed>>>,
+}
+
+impl Feeds {
+    /// The feed of a store, which is made if it does not exist.
+    pub(crate) async fn open(&self, app: &App, store_id: &str) -> Result<Arc<Feed>, ApiError> {
+        let object = event::sync(store_id)?;
+        let opened = opened(app, object.clone()).await?;
+        let mut feeds = lock(&self.by_store);
+        let known = feeds.get(store_id).and_then(Weak::upgrade);
+        if let Some(feed) = known.filter(|feed| feed.life == opened.life && !feed.tail.borrow().is_over) {
+            return Ok(feed);
+        }
+        feeds.retain(|_, feed| feed.strong_count() > 0);
+        let feed = Feed::follow(app.engine(), object, opened);
+        feeds.insert(store_id.to_owned(), Arc::downgrade(&feed));
+        Ok(feed)
+    }
+}
+
+async fn opened(app: &App, object: ObjectKey) -> Result<Opened, ApiError> {
+    match app.ask(object, &Call::Open).await?.decode() {
+        Ok(Reply::Opened(opened)) => Ok(opened),
+        other => unreachable!("a store that is opened answered {other:?}"),
+    }
+}
+
+/// How far a log goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// The number of its last event.
+    pub(crate) head: i64,
+    /// Whether it will not grow any more: the store was wiped, or cannot be read.
+    pub(crate) is_over: bool,
+}
+
+/// The end of one store's log.
+pub(crate) struct Feed {
+    object: ObjectKey,
+    backend_id: String,
+    life: Incarnation,
+    // Locked while a page is put together or entries come in, never over a wait.
+    recent: Mutex<Recent>,
+    tail: watch::Sender<Tail>,
+    // Locked for a list operation at a time.
+    readers: Mutex<Vec<Weak<AtomicI64>>>,
+    follower: OnceLock<AbortHandle>,
+}
+
+#[derive(Default)]
+struct Recent {
+    items: VecDeque<Item>,
+    bytes: usize,
+    /// The last page that was put together, with the cursor and the head it was for: most readers want the same.
+    page: Option<(i64, i64, Page)>,
+}
+
+/// The log that a reader knows is not there any more, or cannot be read now.
+#[derive(Debug)]
+pub(crate) struct Over;
+
+impl Feed {
+    fn follow(engine: &Engine, object: ObjectKey, opened: Opened) -> Arc<Feed> {
+        let Opened { backend_id, head, life } = opened;
+        let follower = engine.follow(object.clone(), Seq(head));
+        let feed = Arc::new(Feed {
+            object,
+            backend_id,
+            life,
+            recent: Mutex::default(),
+            tail: watch::channel(Tail { head, is_over: false }).0,
+            readers: Mutex::default(),
+            follower: OnceLock::new(),
+        });
+        let task = tokio::spawn(keep_up(Arc::downgrade(&feed), life, follower));
+        feed.follower.get_or_init(|| task.abort_handle());
+        feed
+    }
+
+    pub(crate) fn object(&self) -> &ObjectKey {
+        &self.object
+    }
+
+    pub(crate) fn backend_id(&self) -> &str {
+        &self.backend_id
+    }
+
+    pub(crate) fn life(&self) -> Incarnation {
+        self.life
+    }
+
+    /// Wakes whoever holds it when the log grows.
+    pub(crate) fn tail(&self) -> watch::Receiver<Tail> {
+        self.tail.subscribe()
+    }
+
+    /// Resolves when the feed has `head`, which is in the store, or is over.
+    pub(crate) async fn reached(&self, head: i64) {
+        // The sender lives as long as this feed.
+        drop(self.tail.subscribe().wait_for(|tail| tail.head >= head || tail.is_over).await);
+    }
+
+    /// A place where a live reader notes how far it is.
+    pub(crate) fn reader(&self, at: i64) -> Arc<AtomicI64> {
+        let place = Arc::new(AtomicI64::new(at));
+        let mut readers = lock(&self.readers);
+        readers.retain(|reader| reader.strong_count() > 0);
+        readers.push(Arc::downgrade(&place));
+        place
+    }
+
+    /// How far each live reader is.
+    pub(crate) fn readers(&self) -> Vec<i64> {
+        let readers = lock(&self.readers);
+        readers.iter().filter_map(Weak::upgrade).map(|place| place.load(Ordering::Relaxed)).collect()
+    }
+
+    /// The page after `after`.
+    pub(crate) async fn page(&self, app: &App, after: i64) -> Result<Page, Over> {
+        if let Some(page) = self.recent_page(after) {
+            return Ok(page);
+        }
+        let read = Read::Log { object: self.object.clone(), after: Seq(after), limit: EVENTS_PER_MESSAGE };
+        match app.read(read).await {
+            Ok(Answer::Log(Some(page))) if page.incarnation == self.life => {
+                let items: Vec<Item> = page.entries.iter().map(Item::new).collect();
+                Ok(Page::fill(&self.backend_id, after, page.head.0, &items))
+            }
+            Ok(_) | Err(_) => Err(Over),
+        }
+    }
+
+    fn recent_page(&self, after: i64) -> Option<Page> {
+        let mut recent = lock(&self.recent);
+        // Read under the lock: what the head promises is among the items.
+        let head = self.tail.borrow().head;
+        if let Some((_, _, page)) = recent.page.as_ref().filter(|(a, h, _)| (*a, *h) == (after, head)) {
+            return Some(page.clone());
+        }
+        let first = recent.items.front().map_or(head + 1, |item| item.seq_num);
+        if after + 1 < first {
+            return None;
+        }
+        let skip = usize::try_from(after + 1 - first).ok()?;
+        let page = Page::fill(&self.backend_id, after, head.max(after), recent.items.iter().skip(skip));
+        recent.page = Some((after, head, page.clone()));
+        Some(page)
+    }
+
+    /// Takes what came; whether it follows on what was there.
+    fn extend(&self, entries: &[LogEntry]) -> bool {
+        let mut recent = lock(&self.recent);
+        let mut head = self.tail.borrow().head;
+        for entry in entries {
+            if entry.seq.0 != head + 1 {
+                return false;
+            }
+            head = entry.seq.0;
+            let item = Item::new(entry);
+            recent.bytes += item.text.len();
+            recent.items.push_back(item);
+        }
+        while recent.items.len() > 1 && (recent.items.len() > RECENT_ENTRIES || recent.bytes > RECENT_BYTES) {
+            let oldest = recent.items.pop_front().map_or(0, |item| item.text.len());
+            recent.bytes -= oldest;
+        }
+        recent.page = None;
+        self.tail.send_replace(Tail { head, is_over: false });
+        true
+    }
+
+    fn end(&self) {
+        self.tail.send_modify(|tail| tail.is_over = true);
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if let Some(follower) = self.follower.get() {
+            follower.abort();
+        }
+    }
+}
+
+/// Brings what is appended to the feed for as long as somebody holds it.
+async fn keep_up(feed: Weak<Feed>, life: Incarnation, mut follower: LogFollower) {
+    loop {
+        let entries = follower.next().await;
+        let Some(feed) = feed.upgrade() else { return };
+        let goes_on = match entries {
+            Ok(entries) => follower.life() == Some(life) && feed.extend(&entries),
+            Err(error) => {
+                tracing::warn!(target: "sync", object = %feed.object, %error, "a log cannot be followed");
+                false
+            }
+        };
+        if !goes_on {
+            return feed.end();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,64 @@
+//! One pull of a socket: what it was sent last, and what it gets next.
+
+use super::feed::{Feed, Over};
+use crate::app::App;
+use abide_links::sync::OtherBackend;
+use abide_links::sync::answer::Failure;
+use abide_links::sync::frame::{Cursor, Pull, RequestId};
+use abide_links::sync::page::Page;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// A pull that is not over.
+pub(super) struct LivePull {
+    pub(super) id: RequestId,
+    /// Goes on for ever; otherwise it ends when it has everything.
+    pub(super) is_live: bool,
+    /// The number of the last event it was sent.
+    sent: Arc<AtomicI64>,
+    /// Whether it was told where the log ends: also an empty log is answered with a page.
+    is_answered: bool,
+}
+
+/// Where a pull begins: after its cursor, if it is one of this log. From then on the feed has every event that was
+/// acknowledged before the pull.
+pub(super) async fn begins_after(app: &App, feed: &Feed, cursor: Option<&Cursor>) -> Result<i64, Failure> {
+    if let Some(Cursor { backend_id, .. }) = cursor.filter(|cursor| cursor.backend_id != feed.backend_id()) {
+        let (expected, received) = (feed.backend_id().to_owned(), backend_id.clone());
+        return Err(Failure::BackendIdMismatch(OtherBackend { expected, received }));
+    }
+    let head = app.engine().log_head(feed.object().clone()).await;
+    let head = head.map_err(|error| Failure::Unknown(error.to_string()))?.0;
+    let after = cursor.map_or(0, |cursor| cursor.event_sequence_number);
+    if !(0..=head).contains(&after) {
+        return Err(Failure::Unknown(format!(
+            "the cursor {after} is not in the log, which ends at {head}: the client has events that the server lost or \
+             never had"
+        )));
+    }
+    feed.reached(head).await;
+    Ok(after)
+}
+
+impl LivePull {
+    pub(super) fn new(id: RequestId, pull: &Pull, feed: &Feed, after: i64) -> LivePull {
+        LivePull { id, is_live: pull.live, sent: feed.reader(after), is_answered: false }
+    }
+
+    /// Whether there is a page for it, given where the log ends.
+    pub(super) fn is_behind(&self, head: i64) -> bool {
+        !self.is_answered || self.sent.load(Ordering::Relaxed) < head
+    }
+
+    /// Its next page, which counts as sent.
+    pub(super) async fn next(&mut self, app: &App, feed: &Feed) -> Result<Page, Over> {
+        let after = self.sent.load(Ordering::Relaxed);
+        let page = feed.page(app, after).await?;
+        if page.last == after && page.remaining > 0 {
+            return Err(Over);
+        }
+        self.sent.store(page.last, Ordering::Relaxed);
+        self.is_answered = true;
+        Ok(page)
+    }
+}

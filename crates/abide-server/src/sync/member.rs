@@ -1,0 +1,68 @@
+//! Who asks for a store by its name, and whether they may.
+
+use crate::access::Caller;
+use crate::app::App;
+use crate::error::ApiError;
+use crate::role::Role;
+use crate::sync::denied;
+use abide_core::name::Name;
+use abide_links::auth::{Access, Authority, Credential};
+use axum::extract::FromRequestParts;
+use axum::http::header;
+use axum::http::request::Parts;
+
+/// The header by which a request names its store.
+const STORE: &str = "x-livestore-store-id";
+/// The store of a request that names none and is nobody's.
+const LOCAL: &str = "local";
+
+/// What a request shows of who it is from.
+pub(crate) struct Member {
+    caller: Caller,
+    credential: Credential,
+    named: Option<String>,
+}
+
+impl FromRequestParts<App> for Member {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Member, Self::Rejection> {
+        let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let credential = text(header::AUTHORIZATION.as_str())
+            .and_then(|text| text.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map_or(Credential::None, |(_, text)| Credential::of_bearer(text.trim()));
+        let named = text(STORE).map(str::to_owned);
+        Ok(Member { caller: Caller::from_request_parts(parts, app).await?, credential, named })
+    }
+}
+
+impl Member {
+    /// Whether they may see and change `store`: members may, and who may do everything with this server.
+    pub(crate) async fn enter(&self, app: &App, store: &Name) -> Result<Access, ApiError> {
+        if self.caller.0 >= Role::Admin {
+            return Ok(Access { until: None, source: None });
+        }
+        let admitted = authority(app).admit(app.engine(), store.as_str(), &self.credential).await;
+        admitted.map_err(|error| denied(&error))
+    }
+
+    /// Enters the store that the request names, or else their own.
+    pub(crate) async fn enter_named(&self, app: &App) -> Result<(Name, Access), ApiError> {
+        let store = match &self.named {
+            Some(named) => Name::new(named)?,
+            None if self.caller.0 >= Role::Admin => Name::new(LOCAL)?,
+            None => {
+                let home = authority(app).home(app.engine(), &self.credential).await;
+                Name::new(home.map_err(|error| denied(&error))?.unwrap_or_else(|| LOCAL.to_owned()))?
+            }
+        };
+        let access = self.enter(app, &store).await?;
+        Ok((store, access))
+    }
+}
+
+fn authority(app: &App) -> &Authority {
+    let sync = app.services().sync.as_ref().expect("these routes are there only with their service");
+    &sync.authority
+}

@@ -1,0 +1,19 @@
+//! Sync clients: sockets and requests on the logs of stores. The wire format itself is `abide-links`'s.
+
+mod denied;
+mod feed;
+mod live_pull;
+mod member;
+mod one_request;
+mod push_end;
+mod socket;
+mod sockets;
+mod stream;
+
+pub(crate) use denied::denied;
+pub(crate) use feed::{Feed, Feeds};
+pub(crate) use member::Member;
+pub(crate) use one_request::answer;
+pub(crate) use socket::{Party, serve};
+pub(crate) use sockets::Sockets;
+pub(crate) use stream::{export, tail};

@@ -1,0 +1,129 @@
+//! A socket of a sync client, frame by frame.
+
+use crate::server::Server;
+use serde_json::{Value, json};
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
+
+/// Longer than any wait of a test.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Long enough for a frame that should not come.
+const QUIET: Duration = Duration::from_millis(150);
+
+pub(crate) struct Wire(WebSocket<TcpStream>);
+
+/// An event as clients push it.
+pub(crate) fn event(seq: i64, name: &str) -> Value {
+    json!({"name": name, "args": {"n": seq}, "seqNum": seq, "parentSeqNum": seq - 1, "clientId": "c", "sessionId": "s"})
+}
+
+impl Wire {
+    pub(crate) fn open(server: &Server, store: &str) -> Wire {
+        Wire::with(server, &format!("storeId={store}&transport=ws")).expect("it is let in")
+    }
+
+    /// Opens a socket with this query; the status and body of the refusal otherwise.
+    pub(crate) fn with(server: &Server, query: &str) -> Result<Wire, (u16, String)> {
+        let stream = TcpStream::connect(server.address).expect("the server listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let url = format!("ws://{}/sync?{query}", server.address);
+        match client(url, stream) {
+            Ok((socket, _)) => Ok(Wire(socket)),
+            Err(error) => match error {
+                tokio_tungstenite::tungstenite::HandshakeError::Failure(Error::Http(response)) => {
+                    let body = response.body().clone().unwrap_or_default();
+                    Err((response.status().as_u16(), String::from_utf8_lossy(&body).into_owned()))
+                }
+                other => panic!("{other}"),
+            },
+        }
+    }
+
+    pub(crate) fn send(&mut self, frame: &Value) {
+        self.0.send(Message::text(frame.to_string())).expect("it is open");
+    }
+
+    pub(crate) fn send_raw(&mut self, message: Message) {
+        // The server may close before it has read it all.
+        drop(self.0.send(message));
+    }
+
+    pub(crate) fn pull(&mut self, id: Value, store: &str, live: bool, cursor: Option<(&str, i64)>) {
+        let cursor = match cursor {
+            None => json!({"_tag": "None"}),
+            Some((backend, n)) => {
+                json!({"_tag": "Some", "value": {"backendId": backend, "eventSequenceNumber": n}})
+            }
+        };
+        self.send(&json!({"_tag": "Request", "id": id, "tag": "SyncWsRpc.Pull", "headers": [],
+            "payload": {"storeId": store, "live": live, "cursor": cursor}}));
+    }
+
+    pub(crate) fn push(&mut self, id: Value, store: &str, batch: &[Value], backend: Option<&str>) {
+        let backend = match backend {
+            None => json!({"_tag": "None"}),
+            Some(id) => json!({"_tag": "Some", "value": id}),
+        };
+        self.send(&json!({"_tag": "Request", "id": id, "tag": "SyncWsRpc.Push", "headers": [],
+            "payload": {"storeId": store, "batch": batch, "backendId": backend}}));
+    }
+
+    /// Begins a text frame of so many bytes, and sends none of them.
+    pub(crate) fn announce(&mut self, bytes: u64) {
+        let mut head = vec![0x81, 0xff];
+        head.extend_from_slice(&bytes.to_be_bytes());
+        head.extend_from_slice(&[0; 4]);
+        self.0.get_mut().write_all(&head).expect("it is open");
+    }
+
+    /// The next frame.
+    pub(crate) fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_text()).expect("JSON")
+    }
+
+    /// The next frame to the letter.
+    pub(crate) fn next_text(&mut self) -> String {
+        loop {
+            match self.0.read().expect("a frame") {
+                Message::Text(text) => return text.to_string(),
+                Message::Ping(_) | Message::Pong(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// The close frame, past whatever comes before it.
+    pub(crate) fn closed(&mut self) -> Option<CloseFrame> {
+        loop {
+            match self.0.read() {
+                Ok(Message::Close(frame)) => return frame,
+                Ok(_) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Whether nothing comes.
+    pub(crate) fn is_quiet(&mut self) -> bool {
+        self.0.get_ref().set_read_timeout(Some(QUIET)).expect("a timeout");
+        let quiet = match self.0.read() {
+            Err(Error::Io(error)) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+            Err(_) | Ok(_) => false,
+        };
+        self.0.get_ref().set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        quiet
+    }
+
+    /// A page of the pull: the numbers of its events, and what it says about more.
+    pub(crate) fn page(&mut self) -> (Vec<i64>, Value) {
+        let chunk = self.next();
+        assert_eq!(chunk["_tag"], "Chunk", "{chunk}");
+        let page = &chunk["values"][0];
+        let batch = page["batch"].as_array().expect("a batch");
+        let numbers = batch.iter().map(|item| item["eventEncoded"]["seqNum"].as_i64().expect("a number"));
+        (numbers.collect(), page["pageInfo"].clone())
+    }
+}

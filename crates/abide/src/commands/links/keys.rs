@@ -1,0 +1,63 @@
+//! `abide links key`: API keys.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::cli::KeyCommand;
+use crate::columns::columns;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::{Output, decoded};
+use crate::reach::{self, Missing, Path};
+
+#[derive(Deserialize)]
+struct Made {
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct KeyPage {
+    keys: Vec<Key>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Key {
+    id: String,
+    org: String,
+    source: String,
+}
+
+/// Does what was asked.
+pub(super) fn run(config: &Config, command: &KeyCommand, output: Output) -> Result<(), Failure> {
+    match command {
+        KeyCommand::Create { org, source } => {
+            let wanted = json!({ "org": org, "source": source });
+            let document: Value = reach::with(config, Missing::Create, async |client| {
+                Ok(client.post(&Path::links(["keys"]), &wanted).await?)
+            })?;
+            let Made { key } = decoded(&document)?;
+            output.data(&format!("{key}\n"), &document)
+        }
+        KeyCommand::List { after } => list(config, after.as_deref(), output),
+        KeyCommand::Revoke { id } => {
+            let document: Value = reach::with(config, Missing::Refuse, async |client| {
+                Ok(client.delete(&Path::links(["keys", id])).await?)
+            })?;
+            output.message(&format!("the key {id} opens nothing any more"), &document);
+            Ok(())
+        }
+    }
+}
+
+fn list(config: &Config, after: Option<&str>, output: Output) -> Result<(), Failure> {
+    let path = Path::links(["keys"]).with("after", after);
+    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let KeyPage { keys, next } = decoded(&document)?;
+    let rows: Vec<_> = keys.into_iter().map(|key| [key.id, key.org, key.source]).collect();
+    let mut text = columns(["ID", "ORG", "SOURCE"], &rows);
+    if let Some(next) = next {
+        text.push_str(&format!("more: --after {next}\n"));
+    }
+    output.data(&text, &document)
+}

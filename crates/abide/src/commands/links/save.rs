@@ -1,0 +1,157 @@
+//! `abide links add` and `import`.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::Path as FilePath;
+
+use abide_links::bookmarks::{Entry, entries};
+use abide_links::identity::Identity;
+use abide_links::limits::PAGE_LINKS;
+use abide_links::processor::Added;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::cli::SaveFlags;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reach::{self, Client, Missing, Path};
+
+/// Bytes of a file: the bookmarks of a long life.
+const FILE_BYTES: u64 = 256 << 20;
+/// Bytes of URLs in one request, which the server bounds.
+const REQUEST_BYTES: usize = 48 * 1024;
+
+#[derive(Deserialize)]
+struct Imported {
+    links: Vec<Added>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Saved {
+    new: usize,
+    duplicate: usize,
+    errors: usize,
+}
+
+#[derive(Serialize)]
+struct BadEntry<'a> {
+    number: usize,
+    reason: &'a str,
+}
+
+/// Saves links that the command names.
+pub(super) fn add(config: &Config, urls: &[String], save: &SaveFlags, output: Output) -> Result<(), Failure> {
+    let entry = |(at, url): (usize, &String)| Entry { number: at + 1, url: Ok(url.clone()) };
+    let (urls, errors) = usable(urls.iter().enumerate().map(entry).collect(), output);
+    let added = reach::with(config, Missing::Create, async |client| {
+        let mut all = Vec::new();
+        for part in parts(&urls) {
+            all.extend(send(client, part, save).await?);
+        }
+        Ok(all)
+    })?;
+    let line = |added: &Added| {
+        let sign = if added.created { "\u{2713} Saved" } else { "\u{24d8} Already there" };
+        format!("{sign}: {} {}\n", added.link.id, added.link.url)
+    };
+    output.data(&added.iter().map(line).collect::<String>(), &added)?;
+    end(errors)
+}
+
+/// Saves links of a file.
+pub(super) fn import(
+    config: &Config,
+    file: &FilePath,
+    save: &SaveFlags,
+    output: Output,
+) -> Result<(), Failure> {
+    let text = read(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
+    let (urls, errors) = usable(entries(&text), output);
+    let bar = bar(urls.len(), output);
+    let mut saved = Saved { errors, ..Saved::default() };
+    reach::with(config, Missing::Create, async |client| {
+        for part in parts(&urls) {
+            let added = send(client, part, save).await?;
+            let new = added.iter().filter(|added| added.created).count();
+            saved.new += new;
+            saved.duplicate += added.len() - new;
+            bar.inc(part.len() as u64);
+        }
+        Ok(())
+    })?;
+    bar.finish_and_clear();
+    let Saved { new, duplicate, errors } = saved;
+    let text = format!("\u{2713} Import complete: {new} new, {duplicate} duplicate, {errors} errors\n");
+    output.data(&text, &saved)?;
+    end(errors)
+}
+
+/// Sends links of one request.
+async fn send(client: &Client, urls: &[String], save: &SaveFlags) -> Result<Vec<Added>, Failure> {
+    let path = Path::links(["api", "import"]).of_store(&save.store);
+    let Imported { links } = client.post(&path, &json!({ "urls": urls, "tags": save.tags })).await?;
+    Ok(links)
+}
+
+/// The URLs that can be saved; of the others it is said why not.
+fn usable(entries: Vec<Entry>, output: Output) -> (Vec<String>, usize) {
+    let (mut urls, mut errors) = (Vec::new(), 0);
+    for Entry { number, url } in entries {
+        let url = url.and_then(|url| Identity::of(&url).map_err(|error| error.to_string()));
+        match url {
+            Ok(Identity { url, .. }) => urls.push(url),
+            Err(reason) => {
+                errors += 1;
+                output.message(&format!("link {number}: {reason}"), &BadEntry { number, reason: &reason });
+            }
+        }
+    }
+    (urls, errors)
+}
+
+/// The URLs in requests of a size that the server takes.
+fn parts(urls: &[String]) -> impl Iterator<Item = &[String]> {
+    let mut rest = urls;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |url: &&String| {
+            bytes += url.len() + 3;
+            bytes <= REQUEST_BYTES
+        };
+        let count = rest.iter().take(PAGE_LINKS).take_while(fits).count();
+        let (part, left) = rest.split_at(count);
+        rest = left;
+        (count > 0).then_some(part)
+    })
+}
+
+fn read(file: &FilePath) -> io::Result<String> {
+    let reader: Box<dyn Read> =
+        if file == FilePath::new("-") { Box::new(io::stdin()) } else { Box::new(File::open(file)?) };
+    let mut bytes = Vec::new();
+    reader.take(FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES {
+        return Err(io::Error::other(format!("it is larger than {FILE_BYTES} bytes: split it")));
+    }
+    // Old bookmark files are in whatever their browser used; URLs are ASCII in all of them.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn end(errors: usize) -> Result<(), Failure> {
+    match errors {
+        0 => Ok(()),
+        errors => Err(Failure::Partly(format!("{errors} links were not saved"))),
+    }
+}
+
+fn bar(links: usize, output: Output) -> ProgressBar {
+    let target = match output {
+        Output::Text if io::stderr().is_terminal() => ProgressDrawTarget::stderr(),
+        Output::Text | Output::Json => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} links, {eta} left");
+    ProgressBar::with_draw_target(Some(links as u64), target)
+        .with_style(style.expect("a template of known keys"))
+}

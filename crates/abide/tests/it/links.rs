@@ -1,0 +1,239 @@
+//! Links as people use them: saved with and without a server, fetched and summarized by one, through `kill -9`.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use abide_fetch::testing::{Server, reply};
+use serde_json::{Value, json};
+
+use crate::place::{Place, Run};
+use crate::served::Served;
+
+fn place() -> Place {
+    Place::new().env("ABIDE_FETCH_ALLOW_PRIVATE", "true")
+}
+
+fn site(latency: Duration) -> Server {
+    Server::start(move |request| {
+        if request.path == "/robots.txt" {
+            return reply(404, &[], b"");
+        }
+        // Nothing is ever sent: the page takes as long as this waits.
+        let (_sender, never) = channel::<()>();
+        assert!(never.recv_timeout(latency).is_err());
+        let words = "Durable objects keep what they were told, also when the power goes. ".repeat(6);
+        let page = format!("<title>About {}</title><article><p>{words}</p></article>", request.path);
+        reply(200, &[("Content-Type", "text/html")], page.as_bytes())
+    })
+}
+
+/// A model that answers every question with a note about its first line, and what it was asked.
+fn model() -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            if let Ok(question) = answer(stream) {
+                seen.lock().unwrap().push(question);
+            }
+        }
+    });
+    (base_url, asked)
+}
+
+fn answer(mut stream: TcpStream) -> std::io::Result<Value> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        match line.trim_end().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().unwrap()
+            }
+            Some(_) => {}
+            None if line.trim_end().is_empty() => break,
+            None => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let note =
+        json!({ "summary": "A note that the model wrote.", "existingTags": [], "newTags": ["durable"] });
+    let message = json!({ "role": "assistant", "content": note.to_string() });
+    let reply = json!({
+        "model": "stand-in", "choices": [{ "message": message, "finish_reason": "stop" }],
+        "usage": { "prompt_tokens": 10, "completion_tokens": 5 },
+    })
+    .to_string();
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{reply}",
+        reply.len()
+    )?;
+    Ok(serde_json::from_slice(&body).unwrap())
+}
+
+/// The events of the store `local` past `after`, as they come.
+struct Tail {
+    lines: std::io::Lines<BufReader<TcpStream>>,
+    last: i64,
+}
+
+impl Tail {
+    fn open(served: &Served, after: i64) -> Tail {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        write!(stream, "GET /sync/local/tail?after={after} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        Tail { lines: BufReader::new(stream).lines(), last: after }
+    }
+
+    fn next(&mut self) -> Value {
+        loop {
+            let line = self.lines.next().expect("the tail goes on").expect("text");
+            if let Some(data) = line.strip_prefix("data: ") {
+                let event: Value = serde_json::from_str(data).unwrap();
+                assert_eq!(event["seqNum"], self.last + 1);
+                self.last += 1;
+                return event;
+            }
+        }
+    }
+
+    /// Reads on until so many links have come to their end.
+    fn until_ended(&mut self, mut count: usize) {
+        while count > 0 {
+            let event = self.next();
+            let name = event["name"].as_str().unwrap();
+            assert_ne!(name, "v1.LinkProcessingFailed", "{event}");
+            count -= usize::from(name == "v1.LinkProcessingCompleted");
+        }
+    }
+}
+
+fn ok(run: &Run) -> Value {
+    assert_eq!(run.code, Some(0), "{run}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+#[test]
+fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
+    let site = site(Duration::ZERO);
+    let bookmarks = format!(
+        "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><DT><A HREF=\"{}\">One</A><DT><A HREF=\"{}\">Again</A>\
+         <DT><A HREF=\"javascript:0\">No page</A></DL>",
+        site.url("/one"),
+        site.url("/one?utm_source=x"),
+    );
+    let (base_url, asked) = model();
+    let place = place()
+        .env("ABIDE_LLM_BASE_URL", &base_url)
+        .env("ABIDE_LLM_MODEL", "stand-in")
+        .env("ABIDE_LLM_API_KEY", "secret")
+        .file("work/bookmarks.html", &bookmarks)
+        .file("work/list.txt", "# mine\nnowhere\n");
+    insta::assert_snapshot!(place.run("links import bookmarks.html --tag later"), @"
+    exit 0
+    ✓ Import complete: 1 new, 1 duplicate, 0 errors
+    ");
+    let bad = place.run("links import list.txt");
+    assert_eq!(bad.code, Some(4), "{bad}");
+    assert!(bad.stderr.starts_with("link 2: ") && bad.stderr.contains("nowhere"), "{bad}");
+    let listed = ok(&place.run("links list --json"));
+    assert_eq!(listed["total"], 1);
+    assert_ne!(listed["links"][0]["processing"], "done");
+    let id = listed["links"][0]["id"].as_str().unwrap().to_owned();
+
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    Tail::open(&served, 0).until_ended(1);
+    let added = ok(&place.run(&format!("links add --json {}", site.url("/one#part"))));
+    assert_eq!((&added[0]["created"], &added[0]["link"]["id"]), (&json!(false), &json!(id)));
+    let shown = ok(&place.run(&format!("links show {id} --json")));
+    assert_eq!((&shown["title"], &shown["tags"]), (&json!("About /one"), &json!(["later"])));
+    assert_eq!(
+        (&shown["summary"], &shown["processing"]),
+        (&json!("A note that the model wrote."), &json!("done"))
+    );
+    assert_eq!(ok(&place.run("links search --json model wrote --all"))["links"][0]["id"], json!(id));
+    assert_eq!(place.run("links show none").code, Some(1));
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 1);
+    assert!(asked[0].to_string().contains("Durable objects keep"), "{}", asked[0]);
+}
+
+#[test]
+fn keys_are_made_and_revoked_beside_a_server_and_without_one() {
+    let place = place().env("ABIDE_SYNC_OPEN", "false");
+    let early = ok(&place.run("links key create --org acme --json"));
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let late = ok(&place.run("links key create --org acme --source extension --json"));
+    let status = |key: &Value| {
+        let bearer = format!("Bearer {}", key["key"].as_str().unwrap());
+        let headers = [("Authorization", bearer.as_str())];
+        served.client().request("GET /links/api/links", &headers, "").unwrap().status
+    };
+    assert_eq!((status(&early), status(&late)), (200, 200));
+    assert_eq!(ok(&place.run("links key list --json"))["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(place.run(&format!("links key revoke {}", early["id"].as_str().unwrap())).code, Some(0));
+    assert_eq!((status(&early), status(&late)), (403, 200));
+    assert_eq!(served.ask("GET /links/api/links", "").status, 403);
+}
+
+#[test]
+fn a_model_that_is_half_configured_is_refused_by_name() {
+    let run = place().env("ABIDE_LLM_BASE_URL", "http://localhost:1").run("serve --listen 127.0.0.1:0");
+    assert!(run.code == Some(2) && run.stderr.contains("llm.model"), "{run}");
+}
+
+/// Imports links, kills the server at so many places of the log, and looks at what the log says in the end.
+fn survives(links: usize, kills: &[usize], latency: Duration) -> Duration {
+    let site = site(latency);
+    let list: String = (0..links).map(|n| format!("{}\n", site.url(&format!("/{n}")))).collect();
+    let place = place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "8").file("work/list.txt", &list);
+    assert_eq!(place.run("links import list.txt").code, Some(0));
+    let began = tokio::time::Instant::now();
+    let (mut ended, mut last) = (0, 0);
+    for until in kills.iter().copied().chain([links]) {
+        let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+        let mut tail = Tail::open(&served, last);
+        tail.until_ended(until - ended);
+        (ended, last) = (until, tail.last);
+        served.kill();
+    }
+    let took = began.elapsed();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let mut counts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+    let mut all = Tail::open(&served, 0);
+    while all.last < served.ok("GET /sync/local", "")["head"].as_i64().unwrap() {
+        let event = all.next();
+        let args = &event["args"];
+        let link = args["linkId"].as_str().or(args["id"].as_str()).unwrap().to_owned();
+        *counts.entry(event["name"].as_str().unwrap().to_owned()).or_default().entry(link).or_default() += 1;
+    }
+    for name in
+        ["v2.LinkCreated", "v1.LinkProcessingStarted", "v1.LinkProcessingCompleted", "v1.LinkSummarized"]
+    {
+        let of = &counts[name];
+        assert_eq!((of.len(), of.values().max()), (links, Some(&1)), "{name}");
+    }
+    took
+}
+
+#[test]
+fn no_link_is_lost_or_processed_twice_over_three_kills() {
+    survives(24, &[4, 9, 15], Duration::from_millis(5));
+}
+
+#[test]
+#[ignore = "a minute: cargo test -p abide --test it -- --ignored --nocapture a_thousand_links"]
+fn a_thousand_links_survive_three_kills() {
+    let latency = Duration::from_millis(50);
+    let took = survives(1_000, &[200, 450, 700], latency);
+    println!("1,000 links with three kills: {took:?}; ideal without a kill: {:?}", latency * (1_000 / 8));
+}
