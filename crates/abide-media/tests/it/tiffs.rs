@@ -366,3 +366,40 @@ fn fast_is_baseline_and_as_like() {
     let probed = probe(&input, &Bounds::default()).unwrap();
     assert_eq!((probed.pages, probed.width, probed.height), (1, W, H));
 }
+
+/// Bits as they are written down, filled up to whole bytes.
+fn bits(written: &str) -> Vec<u8> {
+    let bits: Vec<u8> =
+        written.bytes().filter(|byte| matches!(byte, b'0' | b'1')).map(|byte| byte - b'0').collect();
+    bits.chunks(8).map(|eight| eight.iter().enumerate().map(|(at, bit)| bit << (7 - at)).sum()).collect()
+}
+
+#[test]
+fn faxes_of_every_group() {
+    // Four white, eight black, four white; twelve rows alike.
+    let expected =
+        GrayImage::from_fn(16, 12, |x, _| image::Luma([if (4..12).contains(&x) { 0 } else { 255 }]));
+    let row = "1011 000101 1011";
+    let end_of_line = "000000000001";
+    let alike = "1 1 1";
+    let huffman: Vec<u8> = (0..12).flat_map(|_| bits(row)).collect();
+    let group_3 = bits(&format!("{end_of_line} {row}").repeat(12));
+    let first = format!("{end_of_line} 1 {row}");
+    let group_3_2d = bits(&format!("{first}{}", format!("{end_of_line} 0 {alike}").repeat(11)));
+    let group_4 = bits(&format!("001 1011 000101 1 {} {end_of_line}{end_of_line}", alike.repeat(11)));
+    for (what, compression, options, data) in [
+        ("Huffman", 2, 0, huffman),
+        ("Group 3", 3, 0, group_3),
+        ("Group 3 2D", 3, 1, group_3_2d),
+        ("Group 4", 4, 0, group_4),
+    ] {
+        let page = |data| {
+            let page = Page::new(16, 12, compression, 0, &[1]).with(292, Value::Long(vec![options]));
+            page.strips(12, vec![data])
+        };
+        check(what, &write(CLASSIC, &[page(data.clone())]), &as_rgb(&expected));
+        let reversed = data.iter().map(|byte| byte.reverse_bits()).collect();
+        let page = page(reversed).with(266, Value::Short(vec![2]));
+        check(&format!("{what}, bits reversed"), &write(CLASSIC, &[page]), &as_rgb(&expected));
+    }
+}
