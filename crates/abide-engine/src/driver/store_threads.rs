@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
-/// Writes in one batch at most.
+/// With so many writes a batch is full: it takes no more of what the machine put out.
 const BATCH: usize = 2_048;
 
 /// A read for somebody.
@@ -81,8 +81,8 @@ impl Readers {
 
 /// What the writer is told.
 pub(super) enum WriterJob {
-    /// Write this.
-    Write { now: Time, token: WriteToken, write: Write },
+    /// Write these, in this order.
+    Write { now: Time, writes: Vec<(WriteToken, Write)> },
     /// Open the store again; writes before this that were not done fail.
     Reopen,
 }
@@ -99,8 +99,8 @@ pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, 
                 Err(_) => return,
             },
         };
-        let (mut latest, token, write) = match first {
-            WriterJob::Write { now, token, write } => (now, token, write),
+        let (mut latest, first) = match first {
+            WriterJob::Write { now, writes } => (now, writes),
             WriterJob::Reopen => {
                 broken = !reopen(&mut *store, jobs, &mut next);
                 if !broken && inbox.send(Message::Input(Input::Reopened)).is_err() {
@@ -109,14 +109,15 @@ pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, 
                 continue;
             }
         };
-        let mut tokens = vec![token];
-        let mut writes = vec![write];
+        let (mut tokens, mut writes): (Vec<WriteToken>, Vec<Write>) = first.into_iter().unzip();
         while writes.len() < BATCH {
             match next.pop_front().map_or_else(|| jobs.try_recv(), Ok) {
-                Ok(WriterJob::Write { now, token, write }) => {
+                Ok(WriterJob::Write { now, writes: more }) => {
                     latest = latest.max(now);
-                    tokens.push(token);
-                    writes.push(write);
+                    for (token, write) in more {
+                        tokens.push(token);
+                        writes.push(write);
+                    }
                 }
                 Ok(WriterJob::Reopen) => {
                     next.push_front(WriterJob::Reopen);

@@ -5,7 +5,7 @@ use super::live::Live;
 use super::steady::Steady;
 use super::store_threads::{ReadJob, Readers, WriterJob, write_loop};
 use crate::call::{Call, CallError};
-use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness};
+use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness, WriteToken};
 use crate::registry::Registry;
 use crate::worker::JobContext;
 use abide_core::commit::Reply;
@@ -50,6 +50,7 @@ pub(super) struct Core {
     live: Arc<Live>,
     inbox: Sender<Message>,
     progress: tokio_mpsc::UnboundedSender<(Lease, Json)>,
+    answers: tokio_mpsc::UnboundedSender<Vec<Answer>>,
     calls: HashMap<CallId, oneshot::Sender<Result<Reply, CallError>>>,
     asks: HashMap<AskId, oneshot::Sender<Result<Written, StoreError>>>,
     jobs: HashMap<JobId, RunningJob>,
@@ -76,6 +77,31 @@ struct Stopping {
     waiters: Vec<oneshot::Sender<()>>,
 }
 
+/// An answer with whoever waits for it. They may have given up.
+enum Answer {
+    ToCaller(oneshot::Sender<Result<Reply, CallError>>, Result<Reply, CallError>),
+    ToAsker(oneshot::Sender<Result<Written, StoreError>>, Result<Written, StoreError>),
+}
+
+impl Answer {
+    fn give(self) {
+        match self {
+            Answer::ToCaller(caller, answer) => drop(caller.send(answer)),
+            Answer::ToAsker(asker, answer) => drop(asker.send(answer)),
+        }
+    }
+}
+
+/// Gives answers, on the runtime: waking a task from outside costs a lock and often a system call, so that is done once for
+/// all answers of a batch.
+async fn give_answers(mut batches: tokio_mpsc::UnboundedReceiver<Vec<Answer>>) {
+    while let Some(answers) = batches.recv().await {
+        for answer in answers {
+            answer.give();
+        }
+    }
+}
+
 /// Where outputs go.
 struct Doors {
     writer: Sender<WriterJob>,
@@ -88,6 +114,12 @@ struct Doors {
 impl Doors {
     fn write(&mut self, job: WriterJob) {
         self.closed |= self.writer.send(job).is_err();
+    }
+
+    fn write_all(&mut self, now: Time, writes: Vec<(WriteToken, Write)>) {
+        if !writes.is_empty() {
+            self.write(WriterJob::Write { now, writes });
+        }
     }
 
     fn read(&mut self, job: ReadJob) {
@@ -119,6 +151,8 @@ impl Core {
                 }
             }
         });
+        let (answers, batches) = tokio_mpsc::unbounded_channel();
+        runtime.spawn(give_answers(batches));
         Core {
             machine: Machine::new(machine, registry.clone(), witness, secret),
             pools: registry,
@@ -127,6 +161,7 @@ impl Core {
             live,
             inbox,
             progress,
+            answers,
             calls: HashMap::new(),
             asks: HashMap::new(),
             jobs: HashMap::new(),
@@ -272,22 +307,22 @@ impl Core {
         }
     }
 
+    /// Sends outputs where they go; writes together, and answers after them, so that the writer is at work meanwhile.
     fn put_out(&mut self, doors: &mut Doors, now: Time) {
+        let (mut writes, mut answers) = (Vec::new(), Vec::new());
         for output in self.machine.outputs() {
             match output {
-                Output::Write(token, write) => doors.write(WriterJob::Write { now, token, write }),
-                Output::Reopen => doors.write(WriterJob::Reopen),
+                Output::Write(token, write) => writes.push((token, write)),
+                Output::Reopen => {
+                    doors.write_all(now, std::mem::take(&mut writes));
+                    doors.write(WriterJob::Reopen);
+                }
                 Output::Read(token, read) => doors.read(ReadJob::ForMachine { now, token, read }),
                 Output::Reply(id, answer) => {
-                    // Whoever called may have given up.
-                    if let Some(caller) = self.calls.remove(&id) {
-                        drop(caller.send(answer));
-                    }
+                    answers.extend(self.calls.remove(&id).map(|caller| Answer::ToCaller(caller, answer)));
                 }
                 Output::Told(id, answer) => {
-                    if let Some(asker) = self.asks.remove(&id) {
-                        drop(asker.send(answer));
-                    }
+                    answers.extend(self.asks.remove(&id).map(|asker| Answer::ToAsker(asker, answer)));
                 }
                 Output::Run { pool, lease } => self.run_job(pool, lease),
                 Output::Stop(job) => {
@@ -300,6 +335,11 @@ impl Core {
                     self.live.tell(notice);
                 }
             }
+        }
+        doors.write_all(now, writes);
+        if !answers.is_empty() {
+            // A runtime that is gone has nobody who waits.
+            drop(self.answers.send(answers));
         }
     }
 

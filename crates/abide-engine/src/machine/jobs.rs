@@ -3,7 +3,7 @@
 use super::io::{Notice, Output};
 use super::{Machine, Phase, WriteFor};
 use crate::worker::Pool;
-use abide_core::job::{Finish, JobId, LeaseRef};
+use abide_core::job::{Finish, JobId, LeaseRef, NewJob};
 use abide_core::json::Json;
 use abide_core::limits::{CLAIM_ITEMS, PROGRESS_BYTES};
 use abide_core::name::{JobKind, QueueName, WorkerId};
@@ -80,6 +80,16 @@ impl Jobs {
     pub(super) fn hint(&mut self, queue: &QueueName, kind: &JobKind) {
         for pool in &mut self.pools {
             pool.hint |= pool.queue == *queue && pool.kind == *kind;
+        }
+    }
+
+    /// These are about to be written.
+    pub(super) fn expect(&mut self, jobs: &[NewJob], now: Time) {
+        for pool in self.pools.iter_mut().filter(|pool| !pool.hint) {
+            let fits = |job: &NewJob| {
+                job.kind == pool.kind && job.queue == pool.queue && job.run_at.is_none_or(|at| at <= now)
+            };
+            pool.hint = jobs.iter().any(fits);
         }
     }
 

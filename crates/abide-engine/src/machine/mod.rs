@@ -279,6 +279,12 @@ impl Machine {
         self.next_token += 1;
         let token = WriteToken(self.next_token);
         self.writes.insert(token, purpose);
+        // A claim right behind it lands in the same batch: the job starts after one sync instead of two.
+        match &write {
+            Write::Enqueue { jobs } => self.jobs.expect(jobs, self.now),
+            Write::Commit(commit) => self.jobs.expect(&commit.jobs, self.now),
+            _ => {}
+        }
         self.out.push(Output::Write(token, write));
         token
     }

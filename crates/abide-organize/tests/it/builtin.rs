@@ -1,0 +1,132 @@
+//! The organizer without a model, held against what a person would say.
+
+use crate::collections::{Labelled, all};
+use abide_organize::builtin::{SAYS, organize};
+use abide_organize::{InputFile, Plan};
+use std::collections::{BTreeMap, BTreeSet};
+
+fn plan(collection: &Labelled) -> Plan {
+    let files: Vec<InputFile> = collection.files.iter().map(|(file, _)| file.clone()).collect();
+    organize(&files)
+}
+
+/// The adjusted Rand index of two ways to part the same things.
+fn adjusted_rand(one: &[String], other: &[String]) -> f64 {
+    let pairs = |count: usize| (count * count.saturating_sub(1)) as f64 / 2.0;
+    let mut both: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let (mut ones, mut others): (BTreeMap<&str, usize>, BTreeMap<&str, usize>) = Default::default();
+    for (a, b) in one.iter().zip(other) {
+        *both.entry((a, b)).or_default() += 1;
+        *ones.entry(a).or_default() += 1;
+        *others.entry(b).or_default() += 1;
+    }
+    let sum = |counts: Vec<usize>| counts.into_iter().map(pairs).sum::<f64>();
+    let together = sum(both.into_values().collect());
+    let (a, b) = (sum(ones.into_values().collect()), sum(others.into_values().collect()));
+    let expected = a * b / pairs(one.len());
+    let most = (a + b) / 2.0;
+    if (most - expected).abs() < 1e-12 { 1.0 } else { (together - expected) / (most - expected) }
+}
+
+fn index(collection: &Labelled, plan: &Plan) -> f64 {
+    let alone = |name: &str| format!("alone: {name}");
+    let wanted: Vec<String> = collection
+        .files
+        .iter()
+        .map(|(file, label)| label.map_or_else(|| alone(&file.name), str::to_owned))
+        .collect();
+    let got: Vec<String> = collection
+        .files
+        .iter()
+        .map(|(file, _)| {
+            let group = plan.groups.iter().find(|group| group.files.contains(&file.name));
+            group.map_or_else(|| alone(&file.name), |group| group.group_name.clone())
+        })
+        .collect();
+    adjusted_rand(&wanted, &got)
+}
+
+#[test]
+fn the_index_tells_good_from_bad() {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
+    assert!((adjusted_rand(&words("a a b b"), &words("x x y y")) - 1.0).abs() < 1e-9);
+    assert!(adjusted_rand(&words("a a b b"), &words("x y x y")) < 0.0);
+    assert!(adjusted_rand(&words("a a b b"), &words("x x x x")).abs() < 1e-9);
+}
+
+#[test]
+fn collections_are_sorted_about_as_a_person_would() {
+    let indexes: Vec<(&str, f64)> = all().iter().map(|one| (one.name, index(one, &plan(one)))).collect();
+    assert!(indexes.iter().all(|(_, index)| *index >= 0.5), "{indexes:?}");
+    assert!(indexes.iter().filter(|(_, index)| *index >= 0.8).count() >= 5, "{indexes:?}");
+}
+
+#[test]
+fn plans_hold_whatever_there_is() {
+    for collection in all() {
+        let plan = plan(&collection);
+        let names: BTreeSet<&str> = collection.files.iter().map(|(file, _)| file.name.as_str()).collect();
+        let grouped: Vec<&str> =
+            plan.groups.iter().flat_map(|group| group.files.iter().map(String::as_str)).collect();
+        let placed: BTreeSet<&str> =
+            grouped.iter().copied().chain(plan.ungrouped_files.iter().map(String::as_str)).collect();
+        assert_eq!(placed, names, "{}", collection.name);
+        assert_eq!(grouped.len() + plan.ungrouped_files.len(), names.len(), "{}: each once", collection.name);
+        assert!(plan.groups.len() != 1, "{}: one group is no order", collection.name);
+        assert!(plan.reorganization_description.starts_with(SAYS));
+    }
+}
+
+#[test]
+fn nothing_is_grouped_in_the_noise() {
+    let noise = all().pop().unwrap();
+    assert_eq!((noise.name, plan(&noise).groups), ("noise", Vec::new()));
+}
+
+#[test]
+fn the_order_of_files_does_not_matter() {
+    for collection in all() {
+        let mut files: Vec<InputFile> = collection.files.iter().map(|(file, _)| file.clone()).collect();
+        let sets = |plan: Plan| -> BTreeMap<String, BTreeSet<String>> {
+            let groups = plan.groups.into_iter();
+            groups.map(|group| (group.group_name, group.files.into_iter().collect())).collect()
+        };
+        let first = sets(organize(&files));
+        files.reverse();
+        assert_eq!(sets(organize(&files)), first, "{}", collection.name);
+    }
+}
+
+#[test]
+fn every_stated_fact_occurs_in_the_files() {
+    for collection in all() {
+        for group in plan(&collection).groups {
+            let texts: Vec<String> = collection
+                .files
+                .iter()
+                .filter(|(file, _)| group.files.contains(&file.name))
+                .map(|(file, _)| format!("{} {}", file.name, file.content))
+                .collect();
+            let text = texts.join("\n");
+            let (count, facts) = group.description.split_once(" files").unwrap();
+            assert_eq!(count.parse::<usize>().unwrap(), group.files.len(), "{}", group.description);
+            for fact in facts
+                .replace("Names:", "")
+                .replace("Words:", "")
+                .split([',', '.', ' '])
+                .filter(|fact| !fact.is_empty() && *fact != "to")
+            {
+                assert!(text.contains(fact), "{}: {fact:?} of {:?}", collection.name, group.description);
+            }
+        }
+    }
+}
+
+#[test]
+fn few_files_and_odd_ones_are_left_alone() {
+    assert_eq!(organize(&[]).groups, []);
+    let odd =
+        [InputFile::text("", ""), InputFile::text(".jpg", "\0"), InputFile::text("ß", "ß".repeat(50_000))];
+    let plan = organize(&odd);
+    assert_eq!((plan.groups.len(), plan.ungrouped_files.len()), (0, 3));
+}
