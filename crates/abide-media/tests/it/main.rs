@@ -3,6 +3,7 @@
 
 mod hostile;
 mod images;
+mod mutations;
 mod pdf_writer;
 mod pdfs;
 mod picture;
