@@ -29,6 +29,9 @@ impl Json {
         let depth = depth(&text);
         within("levels of JSON", JSON_DEPTH, depth).map_err(|over| BadJson(over.to_string()))?;
         serde_json::from_str::<IgnoredAny>(&text).map_err(|e| BadJson(e.to_string()))?;
+        if has_lone_surrogate(&text) {
+            return Err(BadJson("it has half of a surrogate pair, which is no character".to_owned()));
+        }
         Ok(Json(text))
     }
 
@@ -102,6 +105,23 @@ impl<'de> Deserialize<'de> for Json {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Json(String::from(Box::<str>::from(raw)).into()))
     }
+}
+
+/// Whether valid JSON escapes half of a surrogate pair: readers disagree about what that is.
+fn has_lone_surrogate(text: &str) -> bool {
+    let mut rest = text;
+    let mut high = false;
+    while let Some(at) = rest.find('\\') {
+        let escape = &rest[at + 1..];
+        let code = escape.strip_prefix('u').and_then(|digits| u32::from_str_radix(digits.get(..4)?, 16).ok());
+        let is_low = matches!(code, Some(0xDC00..=0xDFFF));
+        if (high && at > 0) || high != is_low {
+            return true;
+        }
+        high = matches!(code, Some(0xD800..=0xDBFF));
+        rest = &escape[if code.is_some() { 5 } else { 1 }..];
+    }
+    high
 }
 
 /// The deepest nesting of arrays and objects.

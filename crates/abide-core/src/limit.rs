@@ -131,7 +131,8 @@ pub enum Room {
 }
 
 /// Why a key allows no more, and when time alone will change that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "by")]
 pub enum Blocked {
     /// As many leases as it allows are live: a lease must end first.
     Concurrency {
@@ -150,6 +151,17 @@ pub enum Blocked {
         /// Until when.
         until: Time,
     },
+}
+
+impl Room {
+    /// Why there is none.
+    #[must_use]
+    pub const fn blocked(self) -> Option<Blocked> {
+        match self {
+            Room::For(_) => None,
+            Room::Full(blocked) => Some(blocked),
+        }
+    }
 }
 
 impl Blocked {

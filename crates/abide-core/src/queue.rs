@@ -1,5 +1,6 @@
 //! Queues: named streams of jobs with a policy.
 
+use crate::job::JobState;
 use crate::limits::JOB_ATTEMPTS;
 use crate::retry::Backoff;
 use serde::{Deserialize, Serialize};
@@ -52,4 +53,20 @@ pub struct QueueCounts {
     pub failed: u64,
     /// Cancelled.
     pub cancelled: u64,
+}
+
+impl QueueCounts {
+    /// How many are in a state.
+    #[must_use]
+    pub const fn of(&self, state: JobState) -> u64 {
+        match state {
+            JobState::Scheduled => self.scheduled,
+            JobState::Ready => self.ready,
+            JobState::Running => self.running,
+            JobState::Done => self.done,
+            JobState::Skipped => self.skipped,
+            JobState::Failed => self.failed,
+            JobState::Cancelled => self.cancelled,
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What every route sees.
 
+use crate::access::Access;
+use crate::code::ErrorCode;
 use crate::drain::Drain;
 use crate::error::ApiError;
 use crate::poll::KnownWorkers;
@@ -8,10 +10,16 @@ use crate::services::Services;
 use abide_core::commit::Reply;
 use abide_core::json::Json;
 use abide_core::object::ObjectKey;
+use abide_core::time::Time;
 use abide_engine::{Call, Engine};
 use abide_store::{Answer, Read, Write, Written};
 use serde::Serialize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Requests that may wait at a time.
+pub(crate) const WAITS: usize = 512;
 
 /// The engine and what the server knows about itself. Cheap to clone.
 #[derive(Clone)]
@@ -21,12 +29,24 @@ struct Shared {
     engine: Engine,
     options: ServerOptions,
     drain: Drain,
+    access: Access,
     workers: KnownWorkers,
+    waits: Semaphore,
+    full_at: AtomicI64,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
-        App(Arc::new(Shared { engine, options, drain, workers: KnownWorkers::default() }))
+        let access = Access::new(&options.admission);
+        App(Arc::new(Shared {
+            engine,
+            options,
+            drain,
+            access,
+            workers: KnownWorkers::default(),
+            waits: Semaphore::new(WAITS),
+            full_at: AtomicI64::new(i64::MIN),
+        }))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -45,8 +65,31 @@ impl App {
         &self.0.drain
     }
 
+    pub(crate) fn access(&self) -> &Access {
+        &self.0.access
+    }
+
     pub(crate) fn workers(&self) -> &KnownWorkers {
         &self.0.workers
+    }
+
+    /// A place for a request that waits for something to happen. Fewer than there are connections, so that those who do
+    /// not wait always get through.
+    pub(crate) fn wait_place(&self) -> Result<SemaphorePermit<'_>, ApiError> {
+        self.0.waits.try_acquire().map_err(|_| {
+            let message = format!("{WAITS} requests wait already, as many as may: come back later");
+            ApiError::new(ErrorCode::Overloaded, message).closing()
+        })
+    }
+
+    /// The store was full just now.
+    pub(crate) fn note_full(&self) {
+        self.0.full_at.store(self.engine().now().0, Ordering::Relaxed);
+    }
+
+    /// Whether the store was full within the last `ms`.
+    pub(crate) fn was_full_within(&self, ms: i64) -> bool {
+        self.engine().now().since(Time(self.0.full_at.load(Ordering::Relaxed))) < ms
     }
 
     /// Calls an object of a service, which answers now: the reply is the route's answer.

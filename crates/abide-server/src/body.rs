@@ -30,7 +30,8 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
         if !text.trim_start().starts_with('{') {
             return Err(not_json("it is not an object"));
         }
-        decode(&text).map(JsonBody)
+        let text = Json::parse(text).map_err(|error| not_json(&error.0))?;
+        decode(text.as_str()).map(JsonBody)
     }
 }
 

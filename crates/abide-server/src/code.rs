@@ -16,6 +16,10 @@ pub enum ErrorCode {
     ForeignHost,
     /// The request came from a page of another site.
     ForeignOrigin,
+    /// The route needs a token that was not shown, or the one shown is not known.
+    Unauthorized,
+    /// The token's role is too small for the route.
+    Forbidden,
     /// There is no such route.
     UnknownRoute,
     /// The route does not take that method.
@@ -64,12 +68,14 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code, [`ErrorCode::Refused`] once for each class.
-    pub const ALL: [ErrorCode; 31] = [
+    pub const ALL: [ErrorCode; 33] = [
         ErrorCode::BadRequest,
         ErrorCode::TooLarge,
         ErrorCode::RequestTimeout,
         ErrorCode::ForeignHost,
         ErrorCode::ForeignOrigin,
+        ErrorCode::Unauthorized,
+        ErrorCode::Forbidden,
         ErrorCode::UnknownRoute,
         ErrorCode::MethodNotAllowed,
         ErrorCode::UnknownKind,
@@ -107,6 +113,8 @@ impl ErrorCode {
             ErrorCode::RequestTimeout => "request_timeout",
             ErrorCode::ForeignHost => "foreign_host",
             ErrorCode::ForeignOrigin => "foreign_origin",
+            ErrorCode::Unauthorized => "unauthorized",
+            ErrorCode::Forbidden => "forbidden",
             ErrorCode::UnknownRoute => "unknown_route",
             ErrorCode::MethodNotAllowed => "method_not_allowed",
             ErrorCode::UnknownKind => "unknown_kind",
@@ -139,8 +147,10 @@ impl ErrorCode {
             ErrorCode::BadRequest | ErrorCode::Refused(RefusalClass::Invalid) => StatusCode::BAD_REQUEST,
             ErrorCode::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
             ErrorCode::ForeignHost
             | ErrorCode::ForeignOrigin
+            | ErrorCode::Forbidden
             | ErrorCode::Refused(RefusalClass::Forbidden) => StatusCode::FORBIDDEN,
             ErrorCode::UnknownRoute
             | ErrorCode::UnknownKind
@@ -185,6 +195,8 @@ impl ErrorCode {
             | ErrorCode::TooLarge
             | ErrorCode::ForeignHost
             | ErrorCode::ForeignOrigin
+            | ErrorCode::Unauthorized
+            | ErrorCode::Forbidden
             | ErrorCode::UnknownRoute
             | ErrorCode::MethodNotAllowed
             | ErrorCode::UnknownKind

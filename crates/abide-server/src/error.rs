@@ -1,6 +1,7 @@
 //! A failed request as the client sees it: `{"error":{"code","message",…}}`.
 
 use crate::code::ErrorCode;
+use crate::tokens::TokenError;
 use abide_core::limits::OverBound;
 use abide_core::name::BadName;
 use abide_engine::driver::EngineError;
@@ -23,6 +24,8 @@ pub(crate) struct ApiError {
     /// The object's own code, if it refused.
     refusal: Option<String>,
     retry_after_ms: Option<i64>,
+    /// Whether the connection ends with it.
+    closes: bool,
 }
 
 #[derive(Serialize)]
@@ -45,7 +48,7 @@ impl ApiError {
     /// An error with its sentence: what was wrong, with which input, and what to do.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> ApiError {
         let retry_after_ms = code.is_retryable().then_some(RETRY_AFTER_MS);
-        ApiError { code, message: message.into(), refusal: None, retry_after_ms }
+        ApiError { code, message: message.into(), refusal: None, retry_after_ms, closes: false }
     }
 
     /// The request cannot be read.
@@ -60,6 +63,11 @@ impl ApiError {
         message: impl Into<String>,
     ) -> ApiError {
         ApiError { refusal: Some(refusal.into()), ..ApiError::new(code, message) }
+    }
+
+    /// The same error, after which the connection is closed: its place is for others.
+    pub(crate) fn closing(self) -> ApiError {
+        ApiError { closes: true, ..self }
     }
 
     /// The same error, saying which part of the request it is about.
@@ -82,7 +90,22 @@ impl IntoResponse for ApiError {
             let seconds = ms.max(0).saturating_add(999) / 1_000;
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.closes {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self.code == ErrorCode::Unauthorized {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         response
+    }
+}
+
+impl From<TokenError> for ApiError {
+    fn from(error: TokenError) -> ApiError {
+        match error {
+            TokenError::Call(error) => error.into(),
+            TokenError::Randomness(_) => ApiError::new(ErrorCode::StoreUnavailable, error.to_string()),
+        }
     }
 }
 

@@ -1,30 +1,52 @@
 //! Keeps web pages of other sites out.
 //!
-//! A server on loopback without tokens is open to every program of this machine, which is meant; but a browser carries
-//! requests of any page to it. Such requests name a foreign host (a name that was pointed at this machine) or a foreign
-//! origin, and both are refused.
+//! A server on loopback is open to every program of this machine, which is meant; but a browser carries requests of any
+//! page to it. Such requests name a foreign host (a name that was pointed at this machine) or a foreign origin, and both
+//! are refused. Who shows a token is no page of another site, and a server for other machines has other names.
 
+use crate::access::Shown;
+use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::IpAddr;
 
-/// Passes on what a program of this machine, or a page that this server gave out, may have sent.
-pub(crate) async fn guard(request: Request, next: Next) -> Response {
-    match check(request.headers()) {
-        Ok(()) => next.run(request).await,
+/// Passes on what a program that may, or a page that this server gave out, may have sent, and says who it is from.
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let access = app.access();
+    let (caller, shown) = match access.caller(app.engine(), request.headers()).await {
+        Ok(found) => found,
+        Err(error) => return error.into_response(),
+    };
+    let hosts =
+        if shown == Shown::Token || access.is_for_other_machines() { Hosts::Any } else { Hosts::ThisMachine };
+    match check(request.headers(), hosts) {
+        Ok(()) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
         Err(error) => error.into_response(),
     }
 }
 
-fn check(headers: &HeaderMap) -> Result<(), ApiError> {
+/// Under which names the server may be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hosts {
+    ThisMachine,
+    Any,
+}
+
+fn check(headers: &HeaderMap, hosts: Hosts) -> Result<(), ApiError> {
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     let host = text(header::HOST);
-    if let Some(host) = host.as_deref().filter(|host| !is_this_machine(host)) {
-        let message = format!("the request is for the host {host:?}: use localhost or a loopback address");
+    let is_foreign = |host: &&str| hosts == Hosts::ThisMachine && !is_this_machine(host);
+    if let Some(host) = host.as_deref().filter(is_foreign) {
+        let message = format!(
+            "the request is for the host {host:?}: use localhost or a loopback address, or send a token"
+        );
         return Err(ApiError::new(ErrorCode::ForeignHost, message));
     }
     if let Some(origin) = text(header::ORIGIN) {
@@ -49,16 +71,16 @@ fn is_this_machine(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{Hosts, check};
     use axum::http::{HeaderMap, HeaderValue, header};
 
-    fn passes(host: &str, origin: Option<&str>) -> bool {
+    fn passes(host: &str, origin: Option<&str>, hosts: Hosts) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
-        check(&headers).is_ok()
+        check(&headers, hosts).is_ok()
     }
 
     #[test]
@@ -81,8 +103,21 @@ mod tests {
             ("", None, false),
         ];
         for (host, origin, expected) in cases {
-            assert_eq!(passes(host, origin), expected, "{host} {origin:?}");
+            assert_eq!(passes(host, origin, Hosts::ThisMachine), expected, "{host} {origin:?}");
         }
-        assert!(check(&HeaderMap::new()).is_ok());
+        assert!(check(&HeaderMap::new(), Hosts::ThisMachine).is_ok());
+    }
+
+    #[test]
+    fn with_a_token_any_host_passes_and_still_no_foreign_page() {
+        let cases = [
+            ("abide.example.org", None, true),
+            ("abide.example.org:8787", Some("https://abide.example.org:8787"), true),
+            ("abide.example.org", Some("https://example.org"), false),
+            ("abide.example.org", Some("null"), false),
+        ];
+        for (host, origin, expected) in cases {
+            assert_eq!(passes(host, origin, Hosts::Any), expected, "{host} {origin:?}");
+        }
     }
 }

@@ -6,26 +6,33 @@
 //! What it does not know: which store stands behind the engine, configuration, signals.
 //! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
+mod access;
 mod app;
 mod body;
 mod code;
 mod drain;
 mod error;
 mod guard;
+mod hidden;
 mod page;
 mod params;
 mod path;
 mod poll;
+mod role;
 mod route;
 mod router;
 mod routes;
 mod sentence;
 mod serve;
 mod services;
+mod stall;
+pub mod tokens;
 mod wait;
 
+pub use access::{Admission, WithoutToken};
 pub use code::ErrorCode;
-pub use route::{Role, RouteInfo};
+pub use role::{Grant, Role};
+pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
 pub use services::{CoordinatorService, Services};

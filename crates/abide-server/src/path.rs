@@ -53,6 +53,15 @@ impl Named for String {
     }
 }
 
+/// Two names that whoever they are for checks.
+impl Named for (String, String) {
+    type Segments = (String, String);
+
+    fn named(segments: (String, String)) -> Result<(String, String), ApiError> {
+        Ok(segments)
+    }
+}
+
 impl Named for QueueName {
     type Segments = String;
 

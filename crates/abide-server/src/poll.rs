@@ -41,6 +41,7 @@ pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lea
     let mut notices = app.engine().notices();
     introduce(app, ask).await?;
     let until = Instant::now() + wait;
+    let mut place = None;
     loop {
         if app.drain().has_begun() {
             return Err(stopping());
@@ -51,6 +52,9 @@ pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lea
         }
         if claimed.more {
             continue;
+        }
+        if place.is_none() {
+            place = Some(app.wait_place()?);
         }
         let wake = claimed.next_at.map_or(until, |at| until.min(Instant::now() + time_to(app, at)));
         tokio::select! {

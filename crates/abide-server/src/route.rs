@@ -2,23 +2,14 @@
 //!
 //! Authorization, `/openapi.json`, `docs/http.md` and `docs/security.md` all follow from this table.
 
+use crate::access::require;
 use crate::app::App;
+use crate::role::Role;
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
+use axum::middleware::{Next, from_fn};
 use axum::routing::{MethodFilter, on};
-
-/// What a request must be allowed to do. Each allows what those before it allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Nothing: the route is for everybody, or proves by itself who may use it.
-    Anyone,
-    /// Look.
-    Read,
-    /// Bring work, do work, steer it.
-    Operate,
-    /// Change what is allowed and who may do what.
-    Admin,
-}
 
 /// One route as documents have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +89,8 @@ impl Routes {
         T: 'static,
     {
         self.table.push(info);
-        Routes { table: self.table, router: self.router.route(info.path, on(filter, handler)) }
+        let for_role = from_fn(move |request: Request, next: Next| require(info.role, request, next));
+        let answers = on(filter, handler).layer(for_role);
+        Routes { table: self.table, router: self.router.route(info.path, answers) }
     }
 }

@@ -4,13 +4,16 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
-use crate::route::{Role, RouteInfo, Routes};
-use crate::routes::{attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets};
+use crate::role::Role;
+use crate::route::{RouteInfo, Routes};
+use crate::routes::{
+    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets, tokens,
+};
 use crate::services::Services;
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
-use axum::middleware::{Next, from_fn};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use tokio::time::Instant;
 
@@ -28,6 +31,7 @@ fn of_the_engine() -> Routes {
         .get("/v1/tickets/{ticket}", Read, "what became of a call that is answered later", tickets::show)
         .get("/v1/jobs", Read, "jobs, newest first", jobs::list)
         .post("/v1/jobs", Operate, "enqueue one job or many", jobs::enqueue)
+        .post("/v1/jobs/retry", Operate, "give matching jobs fresh attempts", jobs::retry_matching)
         .get("/v1/jobs/{job}", Read, "a job with its attempts", jobs::show)
         .get("/v1/jobs/{job}/why", Read, "why it is not running", jobs::why)
         .post("/v1/jobs/{job}/cancel", Operate, "cancel it", jobs::cancel)
@@ -45,8 +49,13 @@ fn of_the_engine() -> Routes {
         .put("/v1/limits/{key}", Admin, "set what a key or a class of keys allows", limits::set)
         .delete("/v1/limits/{key}", Admin, "remove that", limits::remove)
         .get("/v1/dead", Read, "dead letters", dead::list)
+        .post("/v1/dead/replay", Operate, "try matching ones again", dead::replay_matching)
+        .post("/v1/dead/drop", Operate, "drop matching ones for good", dead::drop_matching)
         .delete("/v1/dead/{id}", Operate, "drop one for good", dead::drop_one)
         .post("/v1/dead/{id}/replay", Operate, "try one again", dead::replay)
+        .get("/v1/tokens", Admin, "tokens without their secrets", tokens::list)
+        .post("/v1/tokens", Admin, "make a token, shown once", tokens::create)
+        .delete("/v1/tokens/{id}", Admin, "make a token void", tokens::revoke)
 }
 
 /// The routes of the engine and of the services that are there.
@@ -70,8 +79,8 @@ pub(crate) fn router(app: App) -> Router {
         .into_router()
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
-        .layer(from_fn(guard))
-        .layer(from_fn(note))
+        .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn_with_state(app.clone(), note))
         .with_state(app)
 }
 
@@ -85,11 +94,14 @@ async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     ApiError::new(ErrorCode::MethodNotAllowed, message)
 }
 
-/// Notes each request in the log.
-async fn note(request: Request, next: Next) -> Response {
+/// Notes each request in the log, and a full disk for those who ask whether the server is ready.
+async fn note(State(app): State<App>, request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let began = Instant::now();
     let response = next.run(request).await;
+    if response.status() == ErrorCode::StoreFull.status() && path != "/ready" {
+        app.note_full();
+    }
     let (status, took_ms) = (response.status().as_u16(), began.elapsed().as_millis());
     tracing::debug!(target: "http", %method, path, status, took_ms, "request");
     response

@@ -1,5 +1,6 @@
 //! Causes in words: why a job is not running, for people.
 
+use abide_core::limit::Blocked;
 use abide_core::time::Time;
 use abide_core::why::{Ahead, Cause};
 
@@ -52,6 +53,15 @@ pub(crate) fn sentence(cause: &Cause, now: Time) -> String {
             format!("No worker takes jobs of the kind {kind} from the queue {queue}. Start one.")
         }
         Cause::Waiting { ahead } => format!("It starts when a worker is free; {}.", before(*ahead)),
+    }
+}
+
+/// Why a limit allows no more, as a sentence, at `now`.
+pub(crate) fn blocked(why: Blocked, now: Time) -> String {
+    match why {
+        Blocked::Concurrency { limit } => format!("As many run as it allows at a time: {limit}."),
+        Blocked::Rate { rate, until } => format!("Its {rate} are used up; it opens {}.", moment(until, now)),
+        Blocked::Cooldown { until } => format!("It was told to rest; it opens {}.", moment(until, now)),
     }
 }
 

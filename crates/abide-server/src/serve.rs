@@ -1,9 +1,11 @@
 //! Serving: connections in, requests answered, a graceful end.
 
+use crate::access::Admission;
 use crate::app::App;
 use crate::drain::DrainSwitch;
 use crate::router::router;
 use crate::services::Services;
+use crate::stall::NoStall;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
@@ -22,6 +24,8 @@ use tokio::task::JoinSet;
 const CONNECTIONS: usize = 768;
 /// How long the head of a request may take to arrive, and how long a connection may be idle.
 const HEAD_ARRIVES: Duration = Duration::from_secs(30);
+/// How long a client may take nothing of the answer that it is sent.
+const TAKES: Duration = Duration::from_secs(30);
 /// Once the engine has stopped: how long connections may take to get their last answers out.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: no file is left for it, most likely.
@@ -34,6 +38,8 @@ pub struct ServerOptions {
     pub max_body_bytes: usize,
     /// The services whose routes it has beside the engine's.
     pub services: Services,
+    /// Whom it lets in.
+    pub admission: Admission,
 }
 
 /// Answers requests on `listener` until `shutdown` resolves; then takes no more, lets what is under way finish, stops
@@ -101,7 +107,7 @@ fn connection(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_ARRIVES)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router));
     let connection = graceful.watch(connection);
     async move {
         if let Err(error) = connection.await {

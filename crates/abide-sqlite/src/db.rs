@@ -92,16 +92,6 @@ impl Db<'_> {
         self.with(sql, |statement| every(statement, params, decode))
     }
 
-    /// Every row of a statement that was put together for the occasion.
-    pub(crate) fn all_of<T>(
-        &self,
-        sql: &str,
-        params: impl Params,
-        decode: impl FnMut(Columns<'_>) -> Outcome<T>,
-    ) -> Outcome<Vec<T>> {
-        every(&mut self.link.conn.prepare_cached(sql)?, params, decode)
-    }
-
     /// The one number of a statement that gives a row with a number or nothing.
     pub(crate) fn number(&self, sql: &'static str, params: impl Params) -> Outcome<Option<i64>> {
         Ok(self.one(sql, params, |row| row.opt_int(0))?.flatten())

@@ -1,14 +1,13 @@
-//! What people see of jobs: one with its attempts, and pages of them.
+//! What people see of a job.
 
-use crate::db::{Columns, at_most};
+use crate::db::Columns;
 use crate::error::{Fault, Outcome};
 use crate::jobs::job::{decode_keys, decode_state};
 use crate::reader::Snapshot;
-use abide_core::job::{Attempt, AttemptWord, JobId, JobState, Owner};
+use abide_core::job::{Attempt, AttemptWord, JobId, Owner};
 use abide_core::name::{JobKind, QueueName, UniqueKey, WorkerId};
 use abide_core::object::Incarnation;
-use abide_store::view::{JobFilter, JobPage, JobView};
-use rusqlite::types::Value;
+use abide_store::view::JobView;
 
 macro_rules! view_columns {
     () => {
@@ -23,71 +22,16 @@ const JOB: &str =
     concat!("SELECT ", view_columns!(), " FROM jobs j JOIN job_payloads p ON p.job = j.id WHERE j.id = ?1");
 const ATTEMPTS: &str = "SELECT attempt, worker, started_at, ended_at, end, reason FROM job_attempts WHERE job = ?1 ORDER BY attempt";
 
-/// A listing is this, the index to take, the other table, its conditions and the order.
-const JOBS: &str = concat!("SELECT ", view_columns!(), " FROM jobs j");
-const AND_PAYLOADS: &str = "CROSS JOIN job_payloads p ON p.job = j.id WHERE j.id < ?1";
-
 impl Snapshot<'_> {
     pub(crate) fn job(&self, id: JobId) -> Outcome<Option<JobView>> {
-        let Some(view) = self.db.one(JOB, [id.0], decode)? else { return Ok(None) };
+        let Some(view) = self.job_without_attempts(id)? else { return Ok(None) };
         let attempts = self.db.all(ATTEMPTS, [id.0], decode_attempt)?;
         Ok(Some(JobView { attempts, ..view }))
     }
 
-    pub(crate) fn jobs(&self, filter: &JobFilter) -> Outcome<JobPage> {
-        let (sql, values) = listing(filter);
-        let mut jobs = self.db.all_of(&sql, rusqlite::params_from_iter(values), decode)?;
-        let next = jobs.get(filter.limit.wrapping_sub(1)).map(|job| job.job);
-        let next = next.filter(|_| jobs.len() > filter.limit);
-        jobs.truncate(filter.limit);
-        Ok(JobPage { jobs, next })
-    }
-}
-
-/// The statement for a listing, one job more than asked for.
-pub(crate) fn listing(filter: &JobFilter) -> (String, Vec<Value>) {
-    let text = |text: &str| Value::Text(text.to_owned());
-    let mut sql = format!("{JOBS} {} {AND_PAYLOADS}", index(filter));
-    let mut values = vec![Value::Integer(filter.before.map_or(i64::MAX, |before| before.0))];
-    let mut condition = |column: &str, value: Value| {
-        values.push(value);
-        sql.push_str(&format!(" AND {column} = ?{}", values.len()));
-    };
-    if let Some(owner) = &filter.owner {
-        condition("j.owner_kind", text(owner.kind.as_str()));
-        condition("j.owner_name", text(owner.name.as_str()));
-    }
-    if let Some(queue) = &filter.queue {
-        condition("j.queue", text(queue.as_str()));
-    }
-    if let Some(kind) = &filter.kind {
-        condition("j.kind", text(kind.as_str()));
-    }
-    if let Some(state) = filter.state {
-        // The word itself, not a parameter: only so can an index be taken that has jobs of one state alone.
-        sql.push_str(&format!(" AND j.state = '{state}'"));
-        sql.push_str(match state {
-            JobState::Running => " AND j.lease_expires_at IS NOT NULL",
-            JobState::Skipped | JobState::Failed | JobState::Cancelled => {
-                " AND j.finished_at IS NOT NULL AND j.queue IN (SELECT queue FROM queues)"
-            }
-            JobState::Scheduled => " AND j.queue IN (SELECT queue FROM queues)",
-            JobState::Ready | JobState::Done => "",
-        });
-    }
-    values.push(Value::Integer(at_most(filter.limit).saturating_add(1)));
-    sql.push_str(&format!(" ORDER BY j.id DESC LIMIT ?{}", values.len()));
-    (sql, values)
-}
-
-/// The index that leads to the fewest jobs. Where none does, it walks back from the newest job.
-fn index(filter: &JobFilter) -> &'static str {
-    match (&filter.owner, filter.state) {
-        (Some(_), _) => "INDEXED BY jobs_by_owner",
-        (None, Some(JobState::Running)) => "INDEXED BY jobs_leased",
-        (None, Some(JobState::Scheduled)) => "INDEXED BY jobs_scheduled",
-        (None, Some(JobState::Skipped | JobState::Failed | JobState::Cancelled)) => "INDEXED BY jobs_over",
-        (None, Some(JobState::Ready | JobState::Done) | None) => "NOT INDEXED",
+    /// A job as listings have it.
+    pub(crate) fn job_without_attempts(&self, id: JobId) -> Outcome<Option<JobView>> {
+        self.db.one(JOB, [id.0], decode)
     }
 }
 

@@ -17,6 +17,7 @@ mod events;
 mod follows;
 mod headers;
 mod held;
+mod job_list;
 mod job_views;
 mod jobs;
 mod limits;

@@ -1,12 +1,7 @@
 //! How SQLite runs every statement of this crate: by seeking, not by looking through whole tables.
 
-use crate::job_views::listing;
 use crate::{SqliteStore, open};
-use abide_core::job::JobState;
-use abide_core::name::QueueName;
-use abide_core::object::ObjectKey;
 use abide_store::suite::cases;
-use abide_store::view::JobFilter;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -71,32 +66,6 @@ fn plan(conn: &rusqlite::Connection, sql: &str) -> Vec<String> {
     let parameters = vec![rusqlite::types::Null; statement.parameter_count()];
     let steps = statement.query_map(rusqlite::params_from_iter(parameters), |row| row.get(3)).unwrap();
     steps.map(Result::unwrap).collect()
-}
-
-#[test]
-fn listings_of_few_among_many_seek() {
-    let dir = scratch();
-    drop(SqliteStore::open(dir.path()).unwrap());
-    let conn = rusqlite::Connection::open(dir.path().join(open::FILE)).unwrap();
-    let check = |filter: JobFilter, index: &str| {
-        let (sql, _) = listing(&filter);
-        let plan = plan(&conn, &sql);
-        assert!(plan.iter().any(|step| step.contains(index)), "{filter:?}: {plan:?}");
-    };
-    let filter = JobFilter { limit: 10, ..JobFilter::default() };
-    let of = |state| JobFilter { state: Some(state), ..filter.clone() };
-    let owner = Some(ObjectKey::new("kind", "name").unwrap());
-    let queue = Some(QueueName::new("queue").unwrap());
-    check(JobFilter { owner, ..filter.clone() }, "jobs_by_owner");
-    check(of(JobState::Scheduled), "jobs_scheduled");
-    check(of(JobState::Running), "jobs_leased");
-    for state in [JobState::Skipped, JobState::Failed, JobState::Cancelled] {
-        check(of(state), "jobs_over");
-        check(JobFilter { queue: queue.clone(), ..of(state) }, "jobs_over");
-    }
-    for all in [filter.clone(), of(JobState::Ready), of(JobState::Done)] {
-        check(all, "SEARCH j USING INTEGER PRIMARY KEY");
-    }
 }
 
 /// A directory in memory where there is one.

@@ -112,14 +112,12 @@ impl Snapshot<'_> {
             last.clone_from(&key);
             let key = LimitKey::trusted(key);
             let now = self.key_now(&key)?;
-            let until = match now.room {
-                Room::For(_) => None,
-                Room::Full(blocked) => blocked.until(),
-            };
+            let blocked = now.room.blocked();
+            let until = blocked.and_then(|blocked| blocked.until());
             let waiting = now.lanes.values().map(|lane| lane.parked).sum();
             if now.own_policy || now.in_use > 0 || waiting > 0 || until.is_some() {
                 let KeyNow { policy, in_use, .. } = now;
-                views.push(LimitView { key, policy, in_use, waiting, until });
+                views.push(LimitView { key, policy, in_use, waiting, blocked, until });
             }
         }
         Ok(views)

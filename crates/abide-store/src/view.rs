@@ -2,7 +2,7 @@
 
 use abide_core::job::{Attempt, JobId, JobState, Owner};
 use abide_core::json::Json;
-use abide_core::limit::LimitPolicy;
+use abide_core::limit::{Blocked, LimitPolicy};
 use abide_core::log::Seq;
 use abide_core::name::{AlarmName, JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
 use abide_core::object::{Incarnation, ObjectKey, Version};
@@ -62,7 +62,8 @@ pub struct JobView {
     pub updated_at: Time,
     /// When it was over.
     pub finished_at: Option<Time>,
-    /// Every attempt that ended. Empty in listings.
+    /// Every attempt that ended; left out if none did. Empty in listings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
 }
 
@@ -77,10 +78,80 @@ pub struct JobFilter {
     pub kind: Option<JobKind>,
     /// Only owned by this object.
     pub owner: Option<ObjectKey>,
-    /// Only before this job: the last one of the page before.
+    /// Only with this limit key.
+    pub limit_key: Option<LimitKey>,
+    /// Only with a unique key that starts like this.
+    pub unique_prefix: Option<String>,
+    /// Only created then.
+    pub created: TimeRange,
+    /// Only over, and ended then.
+    pub finished: TimeRange,
+    /// Only before this job: `next` of the page before.
     pub before: Option<JobId>,
     /// How many.
     pub limit: usize,
+}
+
+/// Instants at or after one and before another; all of them by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeRange {
+    /// The first instant.
+    pub from: Time,
+    /// The first instant after them.
+    pub until: Time,
+}
+
+impl Default for TimeRange {
+    fn default() -> TimeRange {
+        TimeRange { from: Time(i64::MIN), until: Time::MAX }
+    }
+}
+
+impl TimeRange {
+    /// Whether an instant is among them.
+    #[must_use]
+    pub fn contains(&self, at: Time) -> bool {
+        self.from <= at && at < self.until
+    }
+}
+
+/// What a filter asks about a job.
+#[derive(Debug, Clone, Copy)]
+pub struct JobFacts<'a> {
+    /// Where it is.
+    pub state: JobState,
+    /// Its queue.
+    pub queue: &'a str,
+    /// Its kind.
+    pub kind: &'a str,
+    /// Kind and name of its owner.
+    pub owner: Option<(&'a str, &'a str)>,
+    /// Its limit keys.
+    pub limit_keys: &'a [LimitKey],
+    /// Its unique key.
+    pub unique_key: Option<&'a str>,
+    /// When it was enqueued.
+    pub created_at: Time,
+    /// When it was over.
+    pub finished_at: Option<Time>,
+}
+
+impl JobFilter {
+    /// Whether a job is meant, wherever the page begins.
+    #[must_use]
+    pub fn passes(&self, job: &JobFacts<'_>) -> bool {
+        let is_owner = |owner: &ObjectKey| job.owner == Some((owner.kind.as_str(), owner.name.as_str()));
+        let starts = |prefix: &String| job.unique_key.is_some_and(|key| key.starts_with(prefix.as_str()));
+        let all = TimeRange::default();
+        self.state.is_none_or(|state| state == job.state)
+            && self.queue.as_ref().is_none_or(|queue| queue.as_str() == job.queue)
+            && self.kind.as_ref().is_none_or(|kind| kind.as_str() == job.kind)
+            && self.owner.as_ref().is_none_or(is_owner)
+            && self.limit_key.as_ref().is_none_or(|key| job.limit_keys.contains(key))
+            && self.unique_prefix.as_ref().is_none_or(starts)
+            && self.created.contains(job.created_at)
+            && (self.finished == all || job.finished_at.is_some_and(|at| self.finished.contains(at)))
+    }
 }
 
 /// A page of jobs.
@@ -88,7 +159,8 @@ pub struct JobFilter {
 pub struct JobPage {
     /// The jobs, newest first.
     pub jobs: Vec<JobView>,
-    /// Give this as `before` for the next page; none if this is the last.
+    /// Give this as `before` for the next page; none if this is the last. A page may end early, even without a job, so
+    /// that it ends in time.
     pub next: Option<JobId>,
 }
 
@@ -114,6 +186,8 @@ pub struct LimitView {
     pub in_use: u32,
     /// Jobs parked under it.
     pub waiting: u64,
+    /// Why it allows no more now, if it does not.
+    pub blocked: Option<Blocked>,
     /// When it opens, if time alone opens it.
     pub until: Option<Time>,
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use abide_engine::StartError;
 use abide_engine::registry::RegisterError;
 use abide_sqlite::OpenError;
+use abide_store::StoreError;
 
 use crate::bench::BenchError;
 use crate::config::Problems;
@@ -18,8 +19,8 @@ pub(crate) enum Failure {
     Config(#[from] Problems),
     /// The server would be reachable from other machines.
     #[error(
-        "server.listen is {listen}, which other machines can reach, and this version has no tokens to keep them out; \
-         choose a loopback address such as 127.0.0.1:{}",
+        "server.listen is {listen}, which other machines can reach, and there is no token yet to let anybody in; \
+         make one with `abide token create --role admin`, or choose a loopback address such as 127.0.0.1:{}",
         listen.port()
     )]
     ListenRefused {
@@ -29,6 +30,9 @@ pub(crate) enum Failure {
     /// The data directory cannot be used.
     #[error("the data directory cannot be used: {0}")]
     DataDir(#[from] OpenError),
+    /// The store cannot be read.
+    #[error("the store cannot be read: {0}")]
+    Store(#[source] StoreError),
     /// The engine could not start.
     #[error("the engine cannot start: {0}")]
     Start(#[from] StartError),
@@ -77,7 +81,9 @@ impl Failure {
             | Self::System(_) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
             Self::Config(_) | Self::ListenRefused { .. } => 2,
-            Self::DataDir(_) | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
+            Self::DataDir(_)
+            | Self::Store(_)
+            | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
         }
     }
 
@@ -88,6 +94,7 @@ impl Failure {
             Self::ListenRefused { .. } => "listen_refused",
             Self::DataDir(OpenError::Locked { .. }) => "data_dir_in_use",
             Self::DataDir(_) => "data_dir_unusable",
+            Self::Store(_) => "store_failed",
             Self::Start(_) => "start_failed",
             Self::Register(_) => "register_failed",
             Self::Listen { .. } => "listen_failed",

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
-use abide_server::{ServerOptions, serve};
+use abide_server::{Admission, ServerOptions, serve};
 use abide_sqlite::{DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -23,6 +23,8 @@ use crate::services::Hosted;
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
+/// The exit code of a process that was told twice.
+const TOLD_TWICE: i32 = 1;
 
 #[derive(Serialize)]
 struct Listening<'a> {
@@ -38,9 +40,9 @@ pub(crate) fn run(
     listen_flag: &'static str,
     output: Output,
 ) -> Result<(), Failure> {
-    listen::check(config.server.listen)?;
     let mut data_dir = DataDir::open(&config.store.data_dir)?;
     let store = SqliteStore::open(data_dir.path())?;
+    let without_token = listen::check(config.server.listen, &store)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)?;
     runtime.block_on(async {
@@ -50,8 +52,12 @@ pub(crate) fn run(
             Engine::start(Box::new(store), hosted.registry, engine_options(config, data_dir.path()))?;
         data_dir.set_address(address.to_string())?;
         announce(address, data_dir.path(), output);
-        let options =
-            ServerOptions { max_body_bytes: config.server.max_body_bytes, services: hosted.services };
+        let local_token = Some(data_dir.token().to_owned());
+        let options = ServerOptions {
+            max_body_bytes: config.server.max_body_bytes,
+            services: hosted.services,
+            admission: Admission { without_token, local_token },
+        };
         let stopped = Arc::new(AtomicBool::new(false));
         let (ended, asked) = (engine.clone(), Arc::clone(&stopped));
         let shutdown = async move {
@@ -93,7 +99,8 @@ fn announce(address: SocketAddr, data_dir: &Path, output: Output) {
     output.message(&text, &Listening { listening, data_dir });
 }
 
-/// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself.
+/// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself; the second one ends it at
+/// once, which loses nothing that was acknowledged.
 fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -103,5 +110,13 @@ fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
             _ = interrupt.recv() => {}
         }
         tracing::info!(target: "http", "told to stop");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            tracing::warn!(target: "http", "told to stop again: ending at once");
+            std::process::exit(TOLD_TWICE);
+        });
     })
 }

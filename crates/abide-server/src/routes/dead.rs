@@ -9,21 +9,49 @@ use crate::path::At;
 use abide_core::dead::{DeadEvent, DeadId, DeadLetter};
 use abide_core::event::Sender;
 use abide_core::json::Json as JsonText;
-use abide_core::name::AlarmName;
+use abide_core::name::{AlarmName, Kind, Name};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::Time;
 use abide_store::{Answer, Read, Write, Written};
 use axum::Json;
 use axum::extract::State;
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 /// Which dead letters to list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParams {
+    kind: Option<Kind>,
+    name: Option<Name>,
+    event: Option<EventWord>,
     after: Option<i64>,
     limit: Option<usize>,
 }
+
+/// What sort of event died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EventWord {
+    Message,
+    Outcome,
+    Alarm,
+    Entries,
+}
+
+impl EventWord {
+    fn of(event: &DeadEvent) -> EventWord {
+        match event {
+            DeadEvent::Message { .. } => EventWord::Message,
+            DeadEvent::Outcome { .. } => EventWord::Outcome,
+            DeadEvent::Alarm { .. } => EventWord::Alarm,
+            DeadEvent::Entries { .. } => EventWord::Entries,
+        }
+    }
+}
+
+/// Dead letters that are looked at for a page.
+const LOOKS: usize = 1_000;
 
 #[derive(Serialize)]
 pub(crate) struct DeadPage {
@@ -67,17 +95,78 @@ impl From<DeadLetter> for LetterDocument {
     }
 }
 
-/// Dead letters, oldest first.
+/// Dead letters, oldest first. A page of few among many may have fewer than there are.
 pub(crate) async fn list(
     State(app): State<App>,
     Params(params): Params<ListParams>,
 ) -> Result<Json<DeadPage>, ApiError> {
+    let (dead, next) = matching(&app, &params).await?;
+    Ok(Json(DeadPage { dead: dead.into_iter().map(LetterDocument::from).collect(), next }))
+}
+
+/// A page of matching dead letters, and where the next one begins.
+async fn matching(app: &App, params: &ListParams) -> Result<(Vec<DeadLetter>, Option<DeadId>), ApiError> {
     let limit = page::items(params.limit)?;
-    let Answer::Dead(dead) = app.read(Read::Dead { after: params.after.map(DeadId), limit }).await? else {
+    let passes = |letter: &DeadLetter| {
+        params.kind.as_ref().is_none_or(|kind| *kind == letter.object.kind)
+            && params.name.as_ref().is_none_or(|name| *name == letter.object.name)
+            && params.event.is_none_or(|event| event == EventWord::of(&letter.event))
+    };
+    let read = Read::Dead { after: params.after.map(DeadId), limit: LOOKS };
+    let Answer::Dead(looked) = app.read(read).await? else {
         unreachable!("the store answers about dead letters in kind")
     };
-    let next = page::next(&dead, limit, |last| last.id);
-    Ok(Json(DeadPage { dead: dead.into_iter().map(LetterDocument::from).collect(), next }))
+    let mut next = page::next(&looked, LOOKS, |last| last.id);
+    let mut found = Vec::new();
+    for letter in looked.into_iter().filter(passes) {
+        if found.len() == limit {
+            next = found.last().map(|last: &DeadLetter| last.id);
+            break;
+        }
+        found.push(letter);
+    }
+    Ok((found, next))
+}
+
+#[derive(Serialize)]
+pub(crate) struct TakenPage {
+    ids: Vec<DeadId>,
+    became: &'static str,
+    next: Option<DeadId>,
+}
+
+/// Runs the events of a page of matching dead letters again.
+pub(crate) async fn replay_matching(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<TakenPage>, ApiError> {
+    take_matching(&app, &params, |id| Write::ReplayDead { id }, "replayed").await
+}
+
+/// Forgets a page of matching dead letters.
+pub(crate) async fn drop_matching(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<TakenPage>, ApiError> {
+    take_matching(&app, &params, |id| Write::DropDead { id }, "dropped").await
+}
+
+async fn take_matching(
+    app: &App,
+    params: &ListParams,
+    write: fn(DeadId) -> Write,
+    became: &'static str,
+) -> Result<Json<TakenPage>, ApiError> {
+    let (dead, next) = matching(app, params).await?;
+    let writes = dead.iter().map(|letter| app.write(write(letter.id)));
+    let mut ids = Vec::new();
+    for (letter, written) in dead.iter().zip(join_all(writes).await) {
+        // One that is gone was taken by somebody else.
+        if let Written::Dead(true) = written? {
+            ids.push(letter.id);
+        }
+    }
+    Ok(Json(TakenPage { ids, became, next }))
 }
 
 #[derive(Serialize)]

@@ -1,9 +1,11 @@
 //! `/v1/jobs`: enqueue, look, ask why, cancel, retry.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::{AnyBody, decode};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::hidden::shown;
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -12,21 +14,24 @@ use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
 use abide_core::limits::{ENQUEUE_ITEMS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
-use abide_core::object::ObjectKey;
 use abide_core::retry::Backoff;
 use abide_core::time::Time;
 use abide_core::why::Cause;
-use abide_store::view::{JobFilter, JobPage, JobView};
+use abide_store::view::{JobFilter, JobPage, JobView, TimeRange};
 use abide_store::write::Enqueued;
 use abide_store::{Answer, Read, Write, Written};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 /// Longest trace context: W3C's is 55 bytes.
 const TRACE_BYTES: usize = 128;
+
+/// The longest wait between attempts: 30 days.
+pub(crate) const BACKOFF_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
 /// A job as clients write it.
 #[derive(Debug, Deserialize)]
@@ -131,8 +136,17 @@ fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, Ap
     if document.max_attempts == Some(0) {
         return Err(ApiError::bad("max_attempts is 0: a job has at least 1 attempt"));
     }
-    if let Some(backoff) = document.backoff.filter(|backoff| backoff.base_ms < 0 || backoff.cap_ms < 0) {
-        return Err(ApiError::bad(format!("backoff is {backoff:?}: neither part can be negative")));
+    let is_sane = |ms: i64| (0..=BACKOFF_MS).contains(&ms);
+    if let Some(Backoff { base_ms, cap_ms }) =
+        document.backoff.filter(|backoff| !is_sane(backoff.base_ms) || !is_sane(backoff.cap_ms))
+    {
+        let message = format!("backoff is {base_ms} ms up to {cap_ms} ms: give 0 to {BACKOFF_MS} for either");
+        return Err(ApiError::bad(message));
+    }
+    if let Some(key) = document.limit_keys.iter().find(|key| key.as_str().ends_with(":*")) {
+        return Err(ApiError::bad(format!(
+            "{key} is a class of limit keys: name the key that the job needs"
+        )));
     }
     let trace = document.trace.or_else(|| trace.map(str::to_owned));
     within("bytes in a trace context", TRACE_BYTES, trace.as_ref().map_or(0, String::len))?;
@@ -160,34 +174,99 @@ pub(crate) struct ListParams {
     queue: Option<QueueName>,
     kind: Option<JobKind>,
     owner: Option<String>,
+    limit_key: Option<LimitKey>,
+    unique_prefix: Option<String>,
+    created_from: Option<Time>,
+    created_until: Option<Time>,
+    finished_from: Option<Time>,
+    finished_until: Option<Time>,
     after: Option<i64>,
     limit: Option<usize>,
+}
+
+impl ListParams {
+    fn filter(self) -> Result<JobFilter, ApiError> {
+        let range = |from: Option<Time>, until: Option<Time>| {
+            let all = TimeRange::default();
+            TimeRange { from: from.unwrap_or(all.from), until: until.unwrap_or(all.until) }
+        };
+        Ok(JobFilter {
+            state: self.state,
+            queue: self.queue,
+            kind: self.kind,
+            owner: self.owner.map(|owner| owner.parse()).transpose()?,
+            limit_key: self.limit_key,
+            unique_prefix: self.unique_prefix,
+            created: range(self.created_from, self.created_until),
+            finished: range(self.finished_from, self.finished_until),
+            before: self.after.map(JobId),
+            limit: page::items(self.limit)?,
+        })
+    }
 }
 
 /// Jobs, newest first.
 pub(crate) async fn list(
     State(app): State<App>,
+    caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<JobPage>, ApiError> {
-    let owner: Option<ObjectKey> = params.owner.map(|owner| owner.parse()).transpose()?;
-    let filter = JobFilter {
-        state: params.state,
-        queue: params.queue,
-        kind: params.kind,
-        owner,
-        before: params.after.map(JobId),
-        limit: page::items(params.limit)?,
-    };
-    let Answer::Jobs(page) = app.read(Read::Jobs(filter)).await? else {
-        unreachable!("the store answers about jobs in kind")
-    };
-    Ok(Json(page))
+    let page = matching(&app, params.filter()?).await?;
+    let jobs = page.jobs.into_iter().map(|view| shown_to(caller, view)).collect();
+    Ok(Json(JobPage { jobs, ..page }))
+}
+
+async fn matching(app: &App, filter: JobFilter) -> Result<JobPage, ApiError> {
+    match app.read(Read::Jobs(filter)).await? {
+        Answer::Jobs(page) => Ok(page),
+        other => unreachable!("the store answered about jobs with {other:?}"),
+    }
+}
+
+#[derive(Serialize)]
+pub(crate) struct RetriedPage {
+    retried: Vec<JobId>,
+    next: Option<JobId>,
+}
+
+/// Gives a page of matching jobs fresh attempts: dead letters, if no state is given.
+pub(crate) async fn retry_matching(
+    State(app): State<App>,
+    Params(params): Params<ListParams>,
+) -> Result<Json<RetriedPage>, ApiError> {
+    let mut filter = params.filter()?;
+    match *filter.state.get_or_insert(JobState::Failed) {
+        JobState::Failed | JobState::Cancelled | JobState::Skipped => {}
+        state @ (JobState::Scheduled | JobState::Ready | JobState::Running | JobState::Done) => {
+            let message =
+                format!("jobs in the state {state} cannot be retried: give failed, cancelled or skipped");
+            return Err(ApiError::bad(message));
+        }
+    }
+    let JobPage { jobs, next } = matching(&app, filter).await?;
+    let retries = jobs.iter().map(|view| app.write(Write::Retry { job: view.job }));
+    let mut retried = Vec::new();
+    for (view, written) in jobs.iter().zip(join_all(retries).await) {
+        // A job that somebody else retried or that was pruned since is none of this page.
+        if let Written::Moved(Ok(_)) = written? {
+            retried.push(view.job);
+        }
+    }
+    Ok(Json(RetriedPage { retried, next }))
 }
 
 /// One job with its attempts.
-pub(crate) async fn show(State(app): State<App>, At(job): At<JobId>) -> Result<Json<JobView>, ApiError> {
-    let view = app.engine().job(job).await?;
-    view.map(|view| Json(*view)).ok_or_else(|| unknown(job))
+pub(crate) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    At(job): At<JobId>,
+) -> Result<Json<JobView>, ApiError> {
+    let view = app.engine().job(job).await?.ok_or_else(|| unknown(job))?;
+    Ok(Json(shown_to(caller, *view)))
+}
+
+fn shown_to(caller: Caller, view: JobView) -> JobView {
+    JobView { payload: shown(view.payload, caller), ..view }
 }
 
 fn unknown(job: JobId) -> ApiError {

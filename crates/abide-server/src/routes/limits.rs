@@ -6,6 +6,7 @@ use crate::error::ApiError;
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
+use crate::sentence::blocked;
 use abide_core::limit::LimitPolicy;
 use abide_core::name::LimitKey;
 use abide_store::view::LimitView;
@@ -14,21 +15,34 @@ use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 
+/// Rates of one limit.
+const RATES: usize = 16;
+
 /// Which limits to list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListParams {
+    waiting: Option<bool>,
     after: Option<LimitKey>,
     limit: Option<usize>,
 }
 
 #[derive(Serialize)]
 pub(crate) struct LimitPage {
-    limits: Vec<LimitView>,
+    limits: Vec<LimitDocument>,
     next: Option<LimitKey>,
 }
 
-/// Limits that have a policy or are in use, by key.
+#[derive(Serialize)]
+struct LimitDocument {
+    #[serde(flatten)]
+    view: LimitView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// Limits that have a policy or are in use, by key; if asked for, only those at which jobs wait or do not. Then a page may
+/// have fewer than there are.
 pub(crate) async fn list(
     State(app): State<App>,
     Params(params): Params<ListParams>,
@@ -38,7 +52,10 @@ pub(crate) async fn list(
         unreachable!("the store answers about limits in kind")
     };
     let next = page::next(&limits, limit, |last| last.key.clone());
-    Ok(Json(LimitPage { limits, next }))
+    let now = app.engine().now();
+    let is_asked = |view: &LimitView| params.waiting.is_none_or(|waiting| waiting == (view.waiting > 0));
+    let document = |view: LimitView| LimitDocument { why: view.blocked.map(|why| blocked(why, now)), view };
+    Ok(Json(LimitPage { limits: limits.into_iter().filter(is_asked).map(document).collect(), next }))
 }
 
 #[derive(Serialize)]
@@ -53,6 +70,12 @@ pub(crate) async fn set(
     At(key): At<LimitKey>,
     JsonBody(policy): JsonBody<LimitPolicy>,
 ) -> Result<Json<PolicyDocument>, ApiError> {
+    if policy.rates.len() > RATES {
+        return Err(ApiError::bad(format!(
+            "{} rates are given: a limit has at most {RATES}",
+            policy.rates.len()
+        )));
+    }
     let policy = Some(policy);
     app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
     Ok(Json(PolicyDocument { key, policy }))

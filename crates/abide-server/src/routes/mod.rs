@@ -10,3 +10,4 @@ pub(crate) mod limits;
 pub(crate) mod objects;
 pub(crate) mod queues;
 pub(crate) mod tickets;
+pub(crate) mod tokens;

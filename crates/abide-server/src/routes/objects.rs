@@ -1,9 +1,11 @@
 //! `/v1/objects`: calls, and what objects hold.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::body::AnyBody;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::hidden::shown;
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -166,6 +168,7 @@ pub(crate) struct RowDocument {
 /// An object's rows in order of their keys.
 pub(crate) async fn rows(
     State(app): State<App>,
+    caller: Caller,
     At(object): At<ObjectKey>,
     Params(params): Params<RowParams>,
 ) -> Result<Json<RowPage>, ApiError> {
@@ -183,7 +186,7 @@ pub(crate) async fn rows(
     let document = |(key, row): (String, abide_core::row::Row)| RowDocument {
         key,
         schema: row.schema,
-        value: row.value,
+        value: shown(row.value, caller),
     };
     Ok(Json(RowPage { version: header.version, rows: rows.into_iter().map(document).collect(), next }))
 }

@@ -5,8 +5,10 @@ use crate::body::JsonBody;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::path::At;
+use crate::routes::jobs::BACKOFF_MS;
 use abide_core::name::QueueName;
 use abide_core::queue::QueuePolicy;
+use abide_core::retry::Backoff;
 use abide_store::view::QueueView;
 use abide_store::{Answer, Read, Write};
 use axum::Json;
@@ -56,6 +58,12 @@ pub(crate) async fn set(
 fn check(policy: &QueuePolicy) -> Result<(), ApiError> {
     if policy.max_attempts == 0 {
         return Err(ApiError::bad("max_attempts is 0: a job has at least 1 attempt"));
+    }
+    let Backoff { base_ms, cap_ms } = policy.backoff;
+    if base_ms.max(cap_ms) > BACKOFF_MS {
+        return Err(ApiError::bad(format!(
+            "backoff is {base_ms} ms up to {cap_ms} ms: give at most {BACKOFF_MS}"
+        )));
     }
     let times = [
         ("backoff.base_ms", Some(policy.backoff.base_ms)),

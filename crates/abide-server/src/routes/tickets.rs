@@ -33,10 +33,12 @@ pub(crate) async fn show(
 
 /// The answer if it comes within `wait` and before the server drains, otherwise where to ask for it.
 pub(crate) async fn answer(app: &App, ticket: &Ticket, wait: Duration) -> Result<Response, ApiError> {
+    let place = (!wait.is_zero()).then(|| app.wait_place()).transpose()?;
     let view = tokio::select! {
         view = app.engine().ticket(ticket, wait) => view?,
         () = app.drain().begun() => app.engine().ticket(ticket, Duration::ZERO).await?,
     };
+    drop(place);
     match view {
         Some(TicketView::Open) => {
             let location = [(header::LOCATION, format!("/v1/tickets/{ticket}"))];

@@ -12,7 +12,7 @@ use abide_store::{Store, Write, Written};
 use serde_json::json;
 
 /// A store in which `count` messages to `nobody/a` are dead letters.
-fn with_dead_letters(count: usize) -> MemoryStore {
+pub(crate) fn with_dead_letters(count: usize) -> MemoryStore {
     let mut store = MemoryStore::new();
     let to = ObjectKey::new("nobody", "a").expect("as the test made it");
     for _ in 0..count {

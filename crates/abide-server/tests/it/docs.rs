@@ -1,4 +1,4 @@
-//! docs/http.md lists every route, and nothing else.
+//! docs/http.md lists every route, docs/security.md each with its role, and neither anything else.
 
 use crate::server::{Server, every_service};
 use abide_server::routes;
@@ -6,12 +6,18 @@ use std::collections::BTreeSet;
 
 /// `(method, path)` of each row of the table.
 fn documented() -> BTreeSet<(String, String)> {
-    let page = include_str!("../../../../docs/http.md");
-    let cells = |line: &str| {
+    cells(include_str!("../../../../docs/http.md")).map(|[method, path, _]| (method, path)).collect()
+}
+
+/// The first three cells of each row that begins with two words of code.
+fn cells(page: &str) -> impl Iterator<Item = [String; 3]> {
+    let row = |line: &str| {
         let mut parts = line.strip_prefix("| `")?.split("` | `");
-        Some((parts.next()?.to_owned(), parts.next()?.split('`').next()?.to_owned()))
+        let (method, rest) = (parts.next()?, parts.next()?);
+        let (path, rest) = rest.split_once("` | ")?;
+        Some([method, path, rest.split(" |").next()?].map(str::to_owned))
     };
-    page.lines().filter_map(cells).collect()
+    page.lines().filter_map(row)
 }
 
 #[test]
@@ -31,4 +37,15 @@ fn every_route_is_documented() {
     let routes: BTreeSet<_> =
         table.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
     assert_eq!(routes, documented());
+}
+
+#[test]
+fn every_role_is_documented() {
+    let table = routes(&every_service());
+    let roles: BTreeSet<[String; 3]> = table
+        .iter()
+        .map(|route| [route.method, route.path, route.role.as_str()].map(str::to_owned))
+        .collect();
+    let documented: BTreeSet<[String; 3]> = cells(include_str!("../../../../docs/security.md")).collect();
+    assert_eq!(roles, documented);
 }

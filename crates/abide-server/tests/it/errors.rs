@@ -25,7 +25,7 @@ fn every_failure_has_the_same_shape() {
     "#);
     insta::assert_snapshot!(server.ask("GET /v1/jobs?sate=ready", ""), @r#"
     400
-    {"error":{"code":"bad_request","message":"the query \"sate=ready\": sate: unknown field `sate`, expected one of `state`, `queue`, `kind`, `owner`, `after`, `limit`","retryable":false}}
+    {"error":{"code":"bad_request","message":"the query \"sate=ready\": sate: unknown field `sate`, expected one of `state`, `queue`, `kind`, `owner`, `limit_key`, `unique_prefix`, `created_from`, `created_until`, `finished_from`, `finished_until`, `after`, `limit`","retryable":false}}
     "#);
     insta::assert_snapshot!(server.ask("GET /v1/jobs?limit=5000", ""), @r#"
     400
@@ -86,7 +86,7 @@ fn pages_of_other_sites_are_kept_out() {
     client.send(b"GET /v1/jobs HTTP/1.1\r\nHost: rebound.example.org:8787\r\n\r\n").unwrap();
     insta::assert_snapshot!(client.read().unwrap(), @r#"
     403
-    {"error":{"code":"foreign_host","message":"the request is for the host \"rebound.example.org:8787\": use localhost or a loopback address","retryable":false}}
+    {"error":{"code":"foreign_host","message":"the request is for the host \"rebound.example.org:8787\": use localhost or a loopback address, or send a token","retryable":false}}
     "#);
     assert_eq!(server.ask("GET /v1/queues/q", "").status, 404, "nothing was paused");
 }

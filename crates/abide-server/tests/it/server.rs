@@ -4,7 +4,7 @@ use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
-use abide_server::{CoordinatorService, ServerOptions, Services, serve};
+use abide_server::{Admission, CoordinatorService, ServerOptions, Services, WithoutToken, serve, tokens};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -14,6 +14,9 @@ use tokio::task::JoinHandle;
 
 /// Bodies may be this large.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
+
+/// What lets the user in whose server it is.
+pub(crate) const LOCAL_TOKEN: &str = "local";
 
 /// All of them.
 pub(crate) fn every_service() -> Services {
@@ -32,12 +35,24 @@ impl Server {
         Server::on(MemoryStore::new(), MachineOptions::default())
     }
 
+    /// One that wants tokens; [`LOCAL_TOKEN`] allows everything.
+    pub(crate) fn with_tokens() -> Server {
+        let without_token = WithoutToken::MayDoNothing;
+        let admission = Admission { without_token, local_token: Some(LOCAL_TOKEN.to_owned()) };
+        Server::admitting(MemoryStore::new(), MachineOptions::default(), admission)
+    }
+
     pub(crate) fn on(store: MemoryStore, machine: MachineOptions) -> Server {
+        Server::admitting(store, machine, Admission::default())
+    }
+
+    fn admitting(store: MemoryStore, machine: MachineOptions, admission: Admission) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
         let (address, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
+            tokens::register(&mut registry).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
@@ -45,7 +60,8 @@ impl Server {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: every_service() };
+            let services = every_service();
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services, admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, shutdown, served)
         });
@@ -59,6 +75,13 @@ impl Server {
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, line: &str, body: &str) -> Reply {
         self.client().request(line, &[], body).expect("as the test made it")
+    }
+
+    /// One request with a token.
+    pub(crate) fn ask_as(&self, token: &str, line: &str, body: &str) -> Reply {
+        let authorization = format!("Bearer {token}");
+        let headers = [("Authorization", authorization.as_str())];
+        self.client().request(line, &headers, body).expect("as the test made it")
     }
 
     /// One request that must succeed.

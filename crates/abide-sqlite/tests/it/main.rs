@@ -7,6 +7,7 @@ mod data_dir;
 mod faults;
 mod kill;
 mod leftovers;
+mod lists;
 mod open;
 mod snapshot;
 mod suite;

@@ -3,10 +3,9 @@
 use super::jobs::Job;
 use super::objects::Object;
 use super::state::State;
-use crate::view::{JobFilter, JobPage, JobView, LimitView, ObjectView, QueueView};
+use crate::view::{JobFacts, JobFilter, JobPage, JobView, LimitView, ObjectView, QueueView};
 use abide_core::job::JobState;
-use abide_core::limit::Room;
-use abide_core::name::{Kind, LimitKey};
+use abide_core::name::{Kind, LimitKey, UniqueKey};
 use abide_core::object::ObjectKey;
 use abide_core::queue::QueueCounts;
 use abide_core::time::Time;
@@ -48,12 +47,18 @@ impl Job {
     }
 
     fn passes(&self, filter: &JobFilter) -> bool {
-        let is_of = |object: &ObjectKey| self.owner.as_ref().is_some_and(|owner| owner.object == *object);
-        filter.state.is_none_or(|state| state == self.state)
-            && filter.queue.as_ref().is_none_or(|queue| *queue == self.queue)
-            && filter.kind.as_ref().is_none_or(|kind| *kind == self.kind)
-            && filter.owner.as_ref().is_none_or(is_of)
-            && filter.before.is_none_or(|before| self.id < before)
+        let owner = self.owner.as_ref().map(|owner| &owner.object);
+        let facts = JobFacts {
+            state: self.state,
+            queue: self.queue.as_str(),
+            kind: self.kind.as_str(),
+            owner: owner.map(|object| (object.kind.as_str(), object.name.as_str())),
+            limit_keys: &self.limit_keys,
+            unique_key: self.unique_key.as_ref().map(UniqueKey::as_str),
+            created_at: self.created_at,
+            finished_at: self.finished_at,
+        };
+        filter.before.is_none_or(|before| self.id < before) && filter.passes(&facts)
     }
 }
 
@@ -81,17 +86,17 @@ impl State {
         let with_policy = self.limits.policies.keys();
         let waited_at = self.lanes.lanes.keys().map(|lane| &lane.key);
         let keys: BTreeSet<&LimitKey> = with_policy.chain(self.limits.used.keys()).chain(waited_at).collect();
-        let views =
-            keys.into_iter().filter(|key| after.is_none_or(|after| *key > after)).map(|key| LimitView {
+        let views = keys.into_iter().filter(|key| after.is_none_or(|after| *key > after)).map(|key| {
+            let blocked = self.limits.room(key, now).blocked();
+            LimitView {
                 key: key.clone(),
                 policy: self.limits.policy(key).cloned(),
                 in_use: self.limits.in_use(key),
                 waiting: self.lanes.parked_under(key),
-                until: match self.limits.room(key, now) {
-                    Room::For(_) => None,
-                    Room::Full(blocked) => blocked.until(),
-                },
-            });
+                blocked,
+                until: blocked.and_then(|blocked| blocked.until()),
+            }
+        });
         let is_shown = |view: &LimitView| {
             self.limits.policies.contains_key(&view.key)
                 || view.in_use > 0

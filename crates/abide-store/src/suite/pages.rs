@@ -3,18 +3,19 @@
 use super::probe::{Probe, alarm_name, concurrency, done, job, kind, limit_key, name, object, queue, worker};
 use super::{answer, stories};
 use crate::read::{Answer, Read};
-use crate::view::{JobFilter, JobPage, ObjectView};
+use crate::view::{JobFilter, JobPage, ObjectView, TimeRange};
 use crate::write::{WorkerCard, Write};
 use abide_core::commit::{AlarmWrite, Commit};
 use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::log::Seq;
-use abide_core::name::Kind;
+use abide_core::name::{Kind, UniqueKey};
 use abide_core::object::{ObjectKey, Version};
 use abide_core::time::Time;
 
 stories![
     jobs_are_listed_newest_first,
     jobs_are_filtered,
+    jobs_are_filtered_by_key_and_time,
     an_object_is_shown_with_its_alarms,
     objects_are_listed_by_kind_and_name,
     limits_are_paged_by_key,
@@ -61,6 +62,40 @@ fn jobs_are_filtered(p: &mut Probe<'_>) {
     assert_eq!(ids(&page(p, JobFilter { limit: 1, ..both.clone() })), [owned]);
     let rest = page(p, JobFilter { before: Some(owned), ..both });
     assert_eq!((ids(&rest), rest.next), (vec![other_kind], None));
+}
+
+fn jobs_are_filtered_by_key_and_time(p: &mut Probe<'_>) {
+    let keyed = |key: &str| NewJob { unique_key: Some(UniqueKey::trusted(key)), ..job() };
+    let began = p.now;
+    let limited = NewJob { limit_keys: vec![limit_key("host:a"), limit_key("host:b")], ..keyed("a/1") };
+    let first = p.enqueue(limited);
+    p.pass(10);
+    let second = p.enqueue(keyed("a/2"));
+    let third = p.enqueue(keyed("b/1"));
+    p.pass(10);
+    let fourth = p.enqueue(NewJob { limit_keys: vec![limit_key("host:b")], ..job() });
+    let all = JobFilter { limit: 10, ..JobFilter::default() };
+    let of_key = |key: &str| JobFilter { limit_key: Some(limit_key(key)), ..all.clone() };
+    assert_eq!(ids(&page(p, of_key("host:a"))), [first]);
+    assert_eq!(ids(&page(p, of_key("host:b"))), [fourth, first]);
+    assert_eq!(ids(&page(p, of_key("host:"))), []);
+    let starting = |prefix: &str| JobFilter { unique_prefix: Some(prefix.to_owned()), ..all.clone() };
+    assert_eq!(ids(&page(p, starting("a/"))), [second, first]);
+    assert_eq!(ids(&page(p, starting(""))), [third, second, first], "those that have a key at all");
+    let range = |from: i64, until: i64| TimeRange { from: began.plus_ms(from), until: began.plus_ms(until) };
+    let created = |created| JobFilter { created, ..all.clone() };
+    assert_eq!(ids(&page(p, created(range(0, 10)))), [first]);
+    assert_eq!(ids(&page(p, created(range(1, 20)))), [third, second]);
+    assert_eq!(ids(&page(p, created(range(21, 99)))), []);
+    let lease = p.claims(1, &[first]).remove(0);
+    p.finish(&lease, done());
+    let finished = |finished| JobFilter { finished, ..all.clone() };
+    assert_eq!(ids(&page(p, finished(range(20, 21)))), [first]);
+    assert_eq!(ids(&page(p, finished(range(0, 20)))), []);
+    let over = JobFilter { state: Some(JobState::Done), queue: Some(queue("q")), ..finished(range(20, 21)) };
+    assert_eq!(ids(&page(p, over.clone())), [first]);
+    assert_eq!(ids(&page(p, JobFilter { state: Some(JobState::Ready), ..over.clone() })), []);
+    assert_eq!(ids(&page(p, JobFilter { finished: TimeRange::default(), ..over })), [first]);
 }
 
 fn an_object_is_shown_with_its_alarms(p: &mut Probe<'_>) {

@@ -2,19 +2,37 @@
 
 use std::net::SocketAddr;
 
+use abide_core::time::Time;
+use abide_server::{WithoutToken, tokens};
+use abide_store::Store;
+
 use crate::failure::Failure;
 
-/// Refuses an address that other machines can reach: without tokens, everybody there could do everything.
-pub(crate) fn check(listen: SocketAddr) -> Result<(), Failure> {
-    if listen.ip().to_canonical().is_loopback() { Ok(()) } else { Err(Failure::ListenRefused { listen }) }
+/// Who comes without a token at this address. One that other machines can reach is refused as long as the store has no
+/// token: nobody could use it, and whoever made it open to everybody would not have meant that.
+pub(crate) fn check(listen: SocketAddr, store: &dyn Store) -> Result<WithoutToken, Failure> {
+    if listen.ip().to_canonical().is_loopback() {
+        return Ok(WithoutToken::MayDoEverything);
+    }
+    // Nothing that this reads depends on the time.
+    let exist = store.reader().and_then(|mut reader| tokens::exist(&mut *reader, Time(0)));
+    if exist.map_err(Failure::Store)? {
+        Ok(WithoutToken::MayDoNothing)
+    } else {
+        Err(Failure::ListenRefused { listen })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::check;
+    use abide_engine::{Engine, EngineOptions, Registry};
+    use abide_server::{Grant, WithoutToken, tokens};
+    use abide_store::memory::MemoryStore;
 
     #[test]
-    fn only_loopback_is_listened_on() {
+    fn only_loopback_is_listened_on_without_a_token() {
+        let store = MemoryStore::new();
         let cases = [
             ("127.0.0.1:8787", true),
             ("127.9.9.9:0", true),
@@ -27,7 +45,22 @@ mod tests {
             ("[fe80::1]:8787", false),
         ];
         for (listen, allowed) in cases {
-            assert_eq!(check(listen.parse().unwrap()).is_ok(), allowed, "{listen}");
+            let expected = allowed.then_some(WithoutToken::MayDoEverything);
+            assert_eq!(check(listen.parse().unwrap(), &store).ok(), expected, "{listen}");
         }
+    }
+
+    #[tokio::test]
+    async fn with_a_token_any_address_is_listened_on_and_wants_tokens() {
+        let store = MemoryStore::new();
+        let mut registry = Registry::new();
+        tokens::register(&mut registry).unwrap();
+        let engine = Engine::start(Box::new(store.clone()), registry, EngineOptions::default()).unwrap();
+        let anywhere = "0.0.0.0:8787".parse().unwrap();
+        let made = tokens::create(&engine, Grant::Read, "").await.unwrap();
+        assert_eq!(check(anywhere, &store).ok(), Some(WithoutToken::MayDoNothing));
+        tokens::revoke(&engine, &made.info.id).await.unwrap();
+        assert_eq!(check(anywhere, &store).ok(), None);
+        engine.stop().await;
     }
 }

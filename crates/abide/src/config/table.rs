@@ -65,7 +65,7 @@ macro_rules! options {
 options! {
     /// How the server is reached and how it stops.
     server: Server {
-        /// Address and port to listen on; a loopback address.
+        /// Address and port to listen on; other than loopback only once there is a token.
         listen: SocketAddr = {
             kind: Kind::Address,
             default: DefaultValue::Text("127.0.0.1:8787"),

@@ -25,6 +25,7 @@ impl Hosted {
     /// Every service.
     pub(crate) fn every_service(config: &Config) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::only(Registry::new());
+        abide_server::tokens::register(&mut hosted.registry)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         Ok(hosted)
     }

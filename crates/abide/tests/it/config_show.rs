@@ -57,7 +57,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SERVER_LISTEN",
           "secret": false,
-          "doc": "Address and port to listen on; a loopback address."
+          "doc": "Address and port to listen on; other than loopback only once there is a token."
         },
         {
           "option": "server.drain_ms",

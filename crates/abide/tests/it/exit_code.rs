@@ -44,7 +44,7 @@ fn version_and_help_are_data() {
 
     Options:
           --json            Print data and errors as JSON
-          --listen <ADDR>   Address and port to listen on; a loopback address
+          --listen <ADDR>   Address and port to listen on; other than loopback only once there is a token
           --config <FILE>   Read this file instead of ABIDE_CONFIG, ./abide.toml or abide.toml in the data directory
           --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time
       -h, --help            Print help
@@ -111,7 +111,7 @@ fn failures_say_what_to_do() {
     let place = Place::new().file("work/file", "").file("work/bad.toml", "[sever]\n");
     insta::assert_snapshot!(place.run("serve --listen 0.0.0.0:80"), @"
     exit 2
-    error: server.listen is 0.0.0.0:80, which other machines can reach, and this version has no tokens to keep them out; choose a loopback address such as 127.0.0.1:80
+    error: server.listen is 0.0.0.0:80, which other machines can reach, and there is no token yet to let anybody in; make one with `abide token create --role admin`, or choose a loopback address such as 127.0.0.1:80
     ");
     insta::assert_snapshot!(place.run("serve --data-dir file"), @"
     exit 3

@@ -8,5 +8,6 @@ mod environment;
 mod exit_code;
 mod kill;
 mod place;
+mod python;
 mod serve;
 mod served;

@@ -104,6 +104,31 @@ fn clients_that_misbehave_do_no_harm() {
 }
 
 #[test]
+fn workers_that_wait_keep_nobody_out() {
+    let place = Place::new();
+    let served = Served::start(&place, BENCH);
+    let body = r#"{"worker":"w","queues":["none"],"kinds":["none"],"wait_ms":30000}"#;
+    let length = body.len();
+    let poll =
+        format!("POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
+    let mut polls: Vec<_> = (0..800).map(|_| served.client()).collect();
+    for client in &mut polls {
+        client.send(poll.as_bytes()).unwrap();
+    }
+    // The last ones are sent away at once, so that their connections are free for others.
+    let turned_away = polls.last_mut().unwrap().read().unwrap();
+    assert_eq!((turned_away.status, &turned_away.json()["error"]["code"]), (429, &json!("overloaded")));
+    assert_eq!(turned_away.header("retry-after"), Some("1"));
+    served.ok("GET /health", "");
+    served.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k"}"#);
+    let lease =
+        served.ok("POST /v1/lease", r#"{"worker":"w","queues":["q"],"kinds":["k"]}"#)["leases"][0].clone();
+    let beat = json!({ "attempt": lease["attempt"], "token": lease["token"] }).to_string();
+    served.ok("POST /v1/jobs/1/heartbeat", &beat);
+    assert_eq!(served.terminate().0, Some(0));
+}
+
+#[test]
 fn a_file_that_is_no_database_is_refused() {
     let place = Place::new().file("work/data/abide.db", "this is not a database, whatever its name says");
     let run = place.run(SERVE);

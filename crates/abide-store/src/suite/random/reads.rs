@@ -1,11 +1,11 @@
 //! Random reads, and all of them at once.
 
 use super::universe::{
-    ALARMS, JOB_KINDS, Known, QUEUES, REPLY_KEYS, ROWS, chance, ms, objects, pick, tickets,
+    ALARMS, JOB_KEYS, JOB_KINDS, Known, QUEUES, REPLY_KEYS, ROWS, chance, ms, objects, pick, tickets,
 };
 use super::{commits::any_object, word};
 use crate::read::{AlarmCursor, Load, Read, Want};
-use crate::view::JobFilter;
+use crate::view::{JobFilter, TimeRange};
 use abide_core::dead::DeadId;
 use abide_core::event::MessageId;
 use abide_core::job::{JobId, JobState};
@@ -117,7 +117,20 @@ fn filter(random: &mut Seed, known: &Known, limit: usize) -> JobFilter {
         queue: chance(random, 30).then(|| QueueName::trusted(word(random, &QUEUES))),
         kind: chance(random, 30).then(|| JobKind::trusted(word(random, &JOB_KINDS))),
         owner: chance(random, 30).then(|| any_object(random)),
+        limit_key: chance(random, 15).then(|| LimitKey::trusted(word(random, &JOB_KEYS))),
+        unique_prefix: chance(random, 15).then(|| word(random, &["", "u", "u1"]).into()),
+        created: range(random),
+        finished: range(random),
         before: chance(random, 30).then(|| job(random, known)),
         limit,
     }
+}
+
+/// Mostly all of time, otherwise some of the first hour of the world.
+fn range(random: &mut Seed) -> TimeRange {
+    if !chance(random, 15) {
+        return TimeRange::default();
+    }
+    let from = Time(1_000_000_000 + ms(random, 600_000));
+    TimeRange { from, until: from.plus_ms(ms(random, 3_000_000)) }
 }
