@@ -59,21 +59,38 @@ fn exif_orientation_is_applied() {
 
 #[test]
 fn what_passes_through_is_told_apart() {
-    let cases: [(&[u8], Format); 6] = [
-        (b"\0\0\0\x0cjP  \r\n\x87\n\0\0", Format::Jpeg2000),
-        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", Format::Heic),
-        (b"\0\0\0\x18ftypavif\0\0\0\0mif1avif", Format::Avif),
-        (b"ID3\x03\0\0\0\0\0\0 and more of it", Format::Audio),
-        (b"Only words.\n", Format::Text),
-        (b"\x01\x02\x03\x04", Format::Unknown),
+    let docx = [stored("[Content_Types].xml", "<x/>"), stored("word/document.xml", "<x/>")].concat();
+    let odt = stored("mimetype", "application/vnd.oasis.opendocument.text");
+    let cases: [(&[u8], Format, &str); 12] = [
+        (b"\0\0\0\x0cjP  \r\n\x87\n\0\0", Format::Jpeg2000, "JPEG 2000 is not decoded"),
+        (b"\xff\x4f\xff\x51\0\x2f", Format::Jpeg2000, "JPEG 2000 is not decoded"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", Format::Heic, "HEIC is not decoded"),
+        (b"\0\0\0\x18ftypavif\0\0\0\0mif1avif", Format::Avif, "AVIF is not decoded"),
+        (&docx, Format::Document, "office documents are not converted"),
+        (&odt, Format::Document, "office documents are not converted"),
+        (&stored("a picture.jpg", "<x/>"), Format::Archive, "archives are not unpacked"),
+        (b"ID3\x03\0\0\0\0\0\0 and more of it", Format::Audio, "audio is not converted"),
+        (b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0", Format::Audio, "audio is not converted"),
+        (b"fLaC\0\0\0\x22", Format::Audio, "audio is not converted"),
+        (b"Only words.\n", Format::Text, "text needs no conversion"),
+        (b"\x01\x02\x03\x04", Format::Unknown, "its format is not known"),
     ];
-    for (bytes, expected) in cases {
+    for (bytes, expected, reason) in cases {
         let dir = tempfile::tempdir().unwrap();
         let input = dir.path().join("misnamed.jpg");
         std::fs::write(&input, bytes).unwrap();
         let probed = probe(&input, &Bounds::default()).unwrap();
         assert_eq!((probed.format, probed.pages), (expected, 0));
-        assert!(matches!(expected.treatment(), Treatment::PassThrough(_)));
+        assert_eq!(expected.treatment(), Treatment::PassThrough(reason));
         assert_eq!(make(bytes).1.unwrap_err().code(), "wrong_format");
     }
+}
+
+/// A file of a ZIP archive, stored as it is.
+fn stored(name: &str, content: &str) -> Vec<u8> {
+    let size = [content.len() as u8, 0, 0, 0];
+    let mut entry = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0".to_vec();
+    entry.extend([size, size, [name.len() as u8, 0, 0, 0]].concat());
+    entry.extend([name, content].concat().bytes());
+    entry
 }

@@ -1,6 +1,7 @@
 //! Scans, documents and images made here, converted, and looked at.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod corpus;
 mod hostile;
 mod images;
 mod mutations;

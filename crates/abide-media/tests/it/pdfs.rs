@@ -3,7 +3,7 @@
 use abide_media::{Bounds, MediaError, PageFile, PageKind, PdfSettings, pdf_to_pages};
 
 use crate::pdf_writer::{document, stream, write};
-use crate::picture::{picture, rgb, target};
+use crate::picture::{bits, picture, rgb, target};
 
 const FONT: &str = "/Font << /F 3 0 R >>";
 
@@ -79,4 +79,85 @@ fn documents_that_cannot_be_read_say_why() {
     ]);
     assert_eq!(convert(&none).1.unwrap_err().code(), "no_pages");
     assert_eq!(convert(b"%PDF-1.7\nnothing of a document follows").1.unwrap_err().code(), "damaged");
+}
+
+/// A page that consists of one image, with the stream of that image.
+pub(crate) fn scan(width: u32, height: u32, dict: &str, data: &[u8]) -> Vec<u8> {
+    let dict = format!("/Type /XObject /Subtype /Image /Width {width} /Height {height} {dict}");
+    let content = format!("q {} 0 0 {} 0 0 cm /I Do Q", width / 2, height / 2);
+    document(width / 2, height / 2, "/XObject << /I 3 0 R >>", &[&content], &[stream(&dict, data)])
+}
+
+/// Twelve rows of four white, eight black and four white pixels, in Group 4.
+pub(crate) fn fax() -> Vec<u8> {
+    let end = "000000000001".repeat(2);
+    bits(&format!("001 1011 000101 1 {} {end}", "111".repeat(11)))
+}
+
+/// The same rows as JBIG2: what says how large the page is, then a region that is coded as a fax.
+pub(crate) fn jbig2() -> Vec<u8> {
+    let mut file = vec![0, 0, 0, 0, 48, 0, 1, 0, 0, 0, 19];
+    let sides = [0, 0, 0, 16, 0, 0, 0, 12];
+    file.extend(sides);
+    file.extend([0; 11]);
+    let fax = fax();
+    file.extend([0, 0, 0, 1, 38, 0, 1, 0, 0, 0, 18 + fax.len() as u8]);
+    file.extend(sides);
+    file.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    file.extend(fax);
+    file
+}
+
+pub(crate) const FAX: &str = "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /CCITTFaxDecode /DecodeParms << /K -1 /Columns 16 /Rows 12 >>";
+pub(crate) const JBIG2: &str = "/ColorSpace /DeviceGray /BitsPerComponent 1 /Filter /JBIG2Decode";
+
+#[test]
+fn scans_of_black_and_white_keep_their_resolution() {
+    for (what, dict, data) in [("CCITT", FAX, fax()), ("JBIG2", JBIG2, jbig2())] {
+        let (_dir, pages) = convert(&scan(16, 12, dict, &data));
+        let pages = pages.unwrap();
+        assert_eq!((pages.len(), pages[0].kind), (1, PageKind::Converted), "{what}");
+        assert_eq!((pages[0].width, pages[0].height), (16, 12), "{what}");
+        let image = rgb(&pages[0].path);
+        for (x, y, pixel) in image.enumerate_pixels() {
+            let black = (4..12).contains(&x);
+            assert_eq!(pixel[0] < 90, black, "{what}: {x}, {y} is {}", pixel[0]);
+        }
+    }
+}
+
+/// A font whose letter A is said to mean Ж, and B two letters.
+pub(crate) fn renamed_letters() -> [Vec<u8>; 2] {
+    let map = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /M def \
+               1 begincodespacerange <00> <ff> endcodespacerange \
+               2 beginbfchar <41> <0416> <42> <00660069> endbfchar endcmap end end";
+    let font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 4 0 R >>";
+    [font.to_vec(), stream("", map.as_bytes())]
+}
+
+#[test]
+fn letters_mean_what_their_font_says() {
+    let page = "BT /F 12 Tf 20 50 Td (ABA) Tj ET";
+    let (_dir, pages) = convert(&document(100, 100, FONT, &[page], &renamed_letters()));
+    assert_eq!(text_of(&pages.unwrap()[0]), "ЖfiЖ\n");
+}
+
+/// Says that it is encrypted, with check values that no empty password gives.
+pub(crate) fn locked() -> Vec<u8> {
+    let plain = document(60, 60, "", &["0 0 30 30 re f"], &[]);
+    let word = "00112233445566778899aabbccddeeff".repeat(2);
+    let lock = format!(
+        "/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{word}> /U <{word}> >> /Root"
+    );
+    let text = String::from_utf8(plain).unwrap();
+    text.replace("/Root", &lock).into_bytes()
+}
+
+#[test]
+fn a_document_with_a_password_says_so() {
+    let error = convert(&locked()).1.unwrap_err();
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        ("encrypted", "the file is encrypted: it needs a password")
+    );
 }

@@ -43,3 +43,10 @@ pub(crate) fn likeness(path: &Path, expected: &RgbImage) -> f64 {
     assert_eq!(found.dimensions(), expected.dimensions());
     abide_media::psnr(found.as_raw(), expected.as_raw())
 }
+
+/// Bits as they are written down, filled up to whole bytes.
+pub(crate) fn bits(written: &str) -> Vec<u8> {
+    let bits: Vec<u8> =
+        written.bytes().filter(|byte| matches!(byte, b'0' | b'1')).map(|byte| byte - b'0').collect();
+    bits.chunks(8).map(|eight| eight.iter().enumerate().map(|(at, bit)| bit << (7 - at)).sum()).collect()
+}

@@ -5,7 +5,7 @@ use std::io::Write;
 use abide_media::{Bounds, JpegSettings, MediaError, PageFile, Preset, probe, tiff_to_jpeg};
 use image::{GrayImage, RgbImage};
 
-use crate::picture::{bars, gray, likeness, picture, rgb, target};
+use crate::picture::{bars, bits, gray, likeness, picture, rgb, target};
 use crate::tiff_writer::{CLASSIC, Flavour, Page, Value, u16_bytes, u32_bytes, write};
 
 const W: u32 = 150;
@@ -41,17 +41,17 @@ fn strips_of(samples: &[u8], row: usize, rows: usize, code: impl Fn(&[u8]) -> Ve
     samples.chunks(row * rows).map(code).collect()
 }
 
-fn lzw(raw: &[u8]) -> Vec<u8> {
+pub(crate) fn lzw(raw: &[u8]) -> Vec<u8> {
     weezl::encode::Encoder::with_tiff_size_switch(weezl::BitOrder::Msb, 8).encode(raw).unwrap()
 }
 
-fn deflate(raw: &[u8]) -> Vec<u8> {
+pub(crate) fn deflate(raw: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(raw).unwrap();
     encoder.finish().unwrap()
 }
 
-fn pack_bits(raw: &[u8]) -> Vec<u8> {
+pub(crate) fn pack_bits(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for piece in raw.chunk_by(|a, b| a == b) {
         for run in piece.chunks(128) {
@@ -64,7 +64,7 @@ fn pack_bits(raw: &[u8]) -> Vec<u8> {
     out
 }
 
-fn zstd(raw: &[u8]) -> Vec<u8> {
+pub(crate) fn zstd(raw: &[u8]) -> Vec<u8> {
     zstd::encode_all(raw, 1).unwrap()
 }
 
@@ -254,6 +254,22 @@ fn ycbcr(picture: &RgbImage, across: u32, down: u32) -> Vec<u8> {
 }
 
 #[test]
+fn sixteen_bits_of_colour() {
+    let picture = picture(W, H);
+    for flavour in [CLASSIC, Flavour { little: false, big_tiff: true }] {
+        // The low byte is noise: taking it for the high one would show.
+        let wide =
+            |value: &u8| u16_bytes(flavour, u16::from(*value) << 8 | u16::from(value.wrapping_mul(37)));
+        let samples: Vec<u8> = picture.as_raw().iter().flat_map(wide).collect();
+        let page = Page::new(W, H, 5, 2, &[16; 3]).strips(H, vec![lzw(&samples)]);
+        check("16 bits of RGB", &write(flavour, &[page]), &picture);
+        let planes = (0..3).map(|plane| picture.pixels().flat_map(|pixel| wide(&pixel[plane])).collect());
+        let page = Page::new(W, H, 1, 2, &[16; 3]).with(284, Value::Short(vec![2]));
+        check("16 bits of RGB in planes", &write(flavour, &[page.strips(H, planes.collect())]), &picture);
+    }
+}
+
+#[test]
 fn black_and_white_both_ways() {
     let bars = bars(W, H);
     let packed = |white: u8| -> Vec<u8> {
@@ -288,6 +304,32 @@ fn jpeg_inside() {
     };
     let page = Page::new(W, H, 7, 6, &[8; 3]).strips(64, vec![jpeg(0..64), jpeg(64..H)]);
     check("JPEG", &write(CLASSIC, &[page]), &picture);
+
+    let (tables, first) = without_tables(&jpeg(0..64));
+    let (same_tables, second) = without_tables(&jpeg(64..H));
+    assert_eq!(tables, same_tables);
+    let page = Page::new(W, H, 7, 6, &[8; 3]).strips(64, vec![first, second]);
+    let (_dir, pages) = convert(&write(CLASSIC, &[page.clone()]));
+    assert_eq!(pages.unwrap_err().code(), "damaged", "without its tables it cannot be read");
+    check("JPEG, shared tables", &write(CLASSIC, &[page.with(347, Value::Bytes(tables))]), &picture);
+}
+
+/// The tables of a JPEG as a stream of their own, and what remains of it.
+pub(crate) fn without_tables(jpeg: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let (mut tables, mut rest) = (vec![0xff, 0xd8], vec![0xff, 0xd8]);
+    let mut at = 2;
+    loop {
+        let (marker, length) = (jpeg[at + 1], usize::from(jpeg[at + 2]) << 8 | usize::from(jpeg[at + 3]));
+        let segment = &jpeg[at..at + 2 + length];
+        match marker {
+            0xdb | 0xc4 => tables.extend_from_slice(segment),
+            0xda => break rest.extend_from_slice(&jpeg[at..]),
+            _ => rest.extend_from_slice(segment),
+        }
+        at += 2 + length;
+    }
+    tables.extend([0xff, 0xd9]);
+    (tables, rest)
 }
 
 #[test]
@@ -365,13 +407,6 @@ fn fast_is_baseline_and_as_like() {
     assert_eq!(rgb(&pages[0].path).dimensions(), (W, H));
     let probed = probe(&input, &Bounds::default()).unwrap();
     assert_eq!((probed.pages, probed.width, probed.height), (1, W, H));
-}
-
-/// Bits as they are written down, filled up to whole bytes.
-fn bits(written: &str) -> Vec<u8> {
-    let bits: Vec<u8> =
-        written.bytes().filter(|byte| matches!(byte, b'0' | b'1')).map(|byte| byte - b'0').collect();
-    bits.chunks(8).map(|eight| eight.iter().enumerate().map(|(at, bit)| bit << (7 - at)).sum()).collect()
 }
 
 #[test]
