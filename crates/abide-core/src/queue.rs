@@ -69,4 +69,17 @@ impl QueueCounts {
             JobState::Cancelled => self.cancelled,
         }
     }
+
+    /// The count of a state.
+    pub const fn of_mut(&mut self, state: JobState) -> &mut u64 {
+        match state {
+            JobState::Scheduled => &mut self.scheduled,
+            JobState::Ready => &mut self.ready,
+            JobState::Running => &mut self.running,
+            JobState::Done => &mut self.done,
+            JobState::Skipped => &mut self.skipped,
+            JobState::Failed => &mut self.failed,
+            JobState::Cancelled => &mut self.cancelled,
+        }
+    }
 }

@@ -39,6 +39,10 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
     /// Milliseconds that never run backwards, from an arbitrary start; compared with [`Clock::now`] to see jumps.
     fn elapsed_ms(&self) -> i64;
+    /// The same in microseconds, as fine as the clock has it.
+    fn elapsed_us(&self) -> i64 {
+        self.elapsed_ms().saturating_mul(1_000)
+    }
 }
 
 /// The earlier of two instants that may be missing.

@@ -35,4 +35,9 @@ impl Clock for SystemClock {
     fn elapsed_ms(&self) -> i64 {
         i64::try_from(Instant::now().duration_since(self.started).as_millis()).unwrap_or(i64::MAX)
     }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the file that reads the clock")]
+    fn elapsed_us(&self) -> i64 {
+        i64::try_from(Instant::now().duration_since(self.started).as_micros()).unwrap_or(i64::MAX)
+    }
 }

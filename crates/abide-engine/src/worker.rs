@@ -61,7 +61,10 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    pub(crate) fn new(
+    /// The attempt that `lease` allows, for whoever runs a worker: in the engine, or beside one as its remote worker. Notes
+    /// go to `progress`; `true` in `stop` asks the worker to stop.
+    #[must_use]
+    pub fn new(
         lease: Lease,
         progress: mpsc::UnboundedSender<(Lease, Json)>,
         stop: watch::Receiver<bool>,

@@ -4,6 +4,8 @@ use crate::access::Access;
 use crate::code::ErrorCode;
 use crate::drain::Drain;
 use crate::error::ApiError;
+use crate::feed::Feed;
+use crate::metrics::HttpMeter;
 use crate::poll::KnownWorkers;
 use crate::serve::ServerOptions;
 use crate::services::Services;
@@ -33,11 +35,14 @@ struct Shared {
     workers: KnownWorkers,
     waits: Semaphore,
     full_at: AtomicI64,
+    feed: Feed,
+    http: HttpMeter,
 }
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
         let access = Access::new(&options.admission);
+        let feed = Feed::new(engine.now());
         App(Arc::new(Shared {
             engine,
             options,
@@ -46,6 +51,8 @@ impl App {
             workers: KnownWorkers::default(),
             waits: Semaphore::new(WAITS),
             full_at: AtomicI64::new(i64::MIN),
+            feed,
+            http: HttpMeter::default(),
         }))
     }
 
@@ -90,6 +97,16 @@ impl App {
     /// Whether the store was full within the last `ms`.
     pub(crate) fn was_full_within(&self, ms: i64) -> bool {
         self.engine().now().since(Time(self.0.full_at.load(Ordering::Relaxed))) < ms
+    }
+
+    /// What changed lately.
+    pub(crate) fn feed(&self) -> &Feed {
+        &self.0.feed
+    }
+
+    /// What was asked of this server.
+    pub(crate) fn http(&self) -> &HttpMeter {
+        &self.0.http
     }
 
     /// Calls an object of a service, which answers now: the reply is the route's answer.

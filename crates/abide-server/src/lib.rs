@@ -8,12 +8,17 @@
 
 mod access;
 mod app;
+mod backup;
 mod body;
 mod code;
 mod drain;
 mod error;
+mod feed;
 mod guard;
 mod hidden;
+pub mod metrics;
+mod observe;
+mod openapi;
 mod page;
 mod params;
 mod path;
@@ -30,9 +35,10 @@ pub mod tokens;
 mod wait;
 
 pub use access::{Admission, WithoutToken};
+pub use backup::{BackupService, NoBackup};
 pub use code::ErrorCode;
 pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, Services};
+pub use services::{CoordinatorService, Services, Watch};

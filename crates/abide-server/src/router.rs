@@ -4,18 +4,17 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::guard::guard;
+use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, coordinator, dead, health, jobs, lease, limits, objects, queues, tickets, tokens,
+    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, metrics, objects, openapi,
+    queues, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
-use axum::extract::{Request, State};
 use axum::http::{Method, Uri};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
-use tokio::time::Instant;
+use axum::middleware::from_fn_with_state;
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -60,7 +59,14 @@ fn of_the_engine() -> Routes {
 
 /// The routes of the engine and of the services that are there.
 fn all(services: &Services) -> Routes {
-    let mut routes = of_the_engine();
+    let mut routes = of_the_engine()
+        .and(metrics::routes())
+        .and(events::routes())
+        .and(openapi::routes())
+        .and(web::routes());
+    if services.backup.is_some() {
+        routes = routes.and(backup::routes());
+    }
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
     }
@@ -80,7 +86,7 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
         .layer(from_fn_with_state(app.clone(), guard))
-        .layer(from_fn_with_state(app.clone(), note))
+        .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
 }
 
@@ -92,17 +98,4 @@ async fn unknown_route(method: Method, uri: Uri) -> ApiError {
 async fn wrong_method(method: Method, uri: Uri) -> ApiError {
     let message = format!("{} does not take {method}: the Allow header says what it takes", uri.path());
     ApiError::new(ErrorCode::MethodNotAllowed, message)
-}
-
-/// Notes each request in the log, and a full disk for those who ask whether the server is ready.
-async fn note(State(app): State<App>, request: Request, next: Next) -> Response {
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let began = Instant::now();
-    let response = next.run(request).await;
-    if response.status() == ErrorCode::StoreFull.status() && path != "/ready" {
-        app.note_full();
-    }
-    let (status, took_ms) = (response.status().as_u16(), began.elapsed().as_millis());
-    tracing::debug!(target: "http", %method, path, status, took_ms, "request");
-    response
 }

@@ -51,7 +51,10 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (switch, drain) = DrainSwitch::new();
-    let router = router(App::new(engine.clone(), options, drain));
+    let app = App::new(engine.clone(), options, drain);
+    let (watching, changes) = (app.clone(), engine.changes());
+    let feed = tokio::spawn(async move { watching.feed().fill(changes).await });
+    let router = router(app);
     let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     tokio::select! {
@@ -69,6 +72,7 @@ pub async fn serve(
         () = closing => tracing::info!(target: "http", "connections that did not end were cut off"),
     }
     connections.shutdown().await;
+    feed.abort();
 }
 
 /// Accepts connections for ever.

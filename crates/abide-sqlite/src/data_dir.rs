@@ -1,7 +1,7 @@
 //! The data directory: one process owns it, and others can find out who and where.
 
 use crate::error::OpenError;
-use crate::open::create_dir;
+use crate::open::{FILE, create_dir};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -87,6 +87,12 @@ impl DataDir {
             Err(_) => read_owner(&mut lock).ok().flatten(),
         }
     }
+}
+
+/// Whether a directory holds a store.
+#[must_use]
+pub fn has_data(dir: &Path) -> bool {
+    dir.join(FILE).symlink_metadata().is_ok()
 }
 
 fn take(lock: &File) -> io::Result<bool> {

@@ -4,9 +4,10 @@
 //! directory itself, which one process owns.
 //! What it knows: SQL, files, locks. One connection writes, in one transaction per batch; others read beside it.
 //! What it does not know: engines, threads, the clock.
-//! Where to enter: [`DataDir::open`], then [`SqliteStore::open`].
+//! Where to enter: [`DataDir::open`], then [`SqliteStore::open`]; [`backup`] and [`restore`].
 
 mod alarms;
+mod backup;
 mod commit;
 mod data_dir;
 mod db;
@@ -39,6 +40,7 @@ mod why;
 mod workers;
 mod writer;
 
-pub use data_dir::{DataDir, OwnerInfo};
+pub use backup::{BackupDone, BackupError, backup, restore};
+pub use data_dir::{DataDir, OwnerInfo, has_data};
 pub use error::OpenError;
 pub use store::{Counts, SqliteStore};

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) const FILE: &str = "abide.db";
 
 /// How long a connection waits for another one's lock.
-const BUSY: Duration = Duration::from_secs(5);
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
 /// Pages of the log of writes after which they are carried over into the file.
 const CHECKPOINT_PAGES: u32 = 4_000;
@@ -33,7 +33,7 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), OpenError> {
 }
 
 /// Makes the names in a directory durable.
-fn sync_dir(dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| OpenError::of_io(dir, &error))
 }

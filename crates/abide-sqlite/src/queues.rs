@@ -87,19 +87,19 @@ impl Queues {
     /// A job went from one state to another.
     pub(crate) fn count_move(&mut self, name: &QueueName, from: JobState, to: JobState) {
         let counts = &mut self.change(name).counts;
-        let left = count_of(counts, from);
+        let left = counts.of_mut(from);
         *left = left.saturating_sub(1);
-        *count_of(counts, to) += 1;
+        *counts.of_mut(to) += 1;
     }
 
     /// One more job in a state.
     pub(crate) fn add(&mut self, name: &QueueName, state: JobState) {
-        *count_of(&mut self.change(name).counts, state) += 1;
+        *self.change(name).counts.of_mut(state) += 1;
     }
 
     /// One job fewer in a state.
     pub(crate) fn subtract(&mut self, name: &QueueName, state: JobState) {
-        let count = count_of(&mut self.change(name).counts, state);
+        let count = self.change(name).counts.of_mut(state);
         *count = count.saturating_sub(1);
     }
 
@@ -156,17 +156,5 @@ impl Writer<'_> {
             Some(queue) => queue.own_key.clone(),
             None => LimitKey::of_queue(name),
         }
-    }
-}
-
-fn count_of(counts: &mut QueueCounts, state: JobState) -> &mut u64 {
-    match state {
-        JobState::Scheduled => &mut counts.scheduled,
-        JobState::Ready => &mut counts.ready,
-        JobState::Running => &mut counts.running,
-        JobState::Done => &mut counts.done,
-        JobState::Skipped => &mut counts.skipped,
-        JobState::Failed => &mut counts.failed,
-        JobState::Cancelled => &mut counts.cancelled,
     }
 }

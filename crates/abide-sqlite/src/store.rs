@@ -11,6 +11,7 @@ use abide_store::{Batch, Reader, Store, StoreError, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A store on `abide.db` in a data directory.
 ///
@@ -24,6 +25,8 @@ pub struct SqliteStore {
     /// The latest time of a batch, for readers.
     clock_at: Arc<AtomicI64>,
     counts: Counts,
+    /// How long the last COMMIT took.
+    last_sync: Duration,
     /// The length of the log of writes at which readers are waited for so that it can be cut.
     wal_bound: u64,
 }
@@ -66,6 +69,7 @@ impl SqliteStore {
             held: Some(held),
             clock_at,
             counts,
+            last_sync: Duration::ZERO,
             wal_bound: open::WAL_BYTES,
         })
     }
@@ -99,6 +103,14 @@ impl SqliteStore {
         let (batch, held) = Writer::begin(db, held, now).write(batch)?;
         self.held = Some(held);
         Ok(batch)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a stopwatch: nothing is decided by it")]
+    fn sync(&mut self) -> Outcome<usize> {
+        let began = Instant::now();
+        let committed = self.link.as_ref().map_or(Ok(0), |link| link.db().run(COMMIT, []));
+        self.last_sync = began.elapsed();
+        committed
     }
 
     /// Makes sure that nothing of the failed batch is left, or that nobody believes so.
@@ -166,7 +178,7 @@ impl Store for SqliteStore {
             Ok(batch) => batch,
             Err(fault) => return Err(self.roll_back(fault.into_store())),
         };
-        let committed = self.link.as_ref().map_or(Ok(0), |link| link.db().run(COMMIT, []));
+        let committed = self.sync();
         if let Err(fault) = committed {
             return Err(self.roll_back(fault.into_store_at_commit()));
         }
@@ -174,6 +186,10 @@ impl Store for SqliteStore {
         self.clock_at.store(batch.at.0, Ordering::Release);
         self.bound_wal();
         Ok(batch)
+    }
+
+    fn last_sync(&self) -> Option<Duration> {
+        Some(self.last_sync)
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {

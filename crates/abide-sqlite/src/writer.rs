@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
         let mut woken = self.woken;
         woken.followers.sort();
         woken.followers.dedup();
-        Ok((Batch { at: self.now, written, woken }, self.held))
+        Ok((Batch { at: self.now, written, woken: Box::new(woken) }, self.held))
     }
 
     fn apply(&mut self, write: &Write) -> Outcome<Written> {

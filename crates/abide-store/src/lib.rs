@@ -17,6 +17,7 @@ pub mod write;
 use abide_core::time::Time;
 pub use error::StoreError;
 pub use read::{Answer, Read};
+use std::time::Duration;
 pub use write::{Batch, Write, Written};
 
 /// A place where objects, jobs and logs are durable.
@@ -29,6 +30,11 @@ pub trait Store: Send {
     /// On `Ok` everything accepted survives power loss. On an error other than [`StoreError::Ambiguous`] nothing of the
     /// batch was applied.
     fn write(&mut self, now: Time, batch: &[Write]) -> Result<Batch, StoreError>;
+
+    /// How long the last batch took to become durable once it was applied, if the store takes the time.
+    fn last_sync(&self) -> Option<Duration> {
+        None
+    }
 
     /// A reader that works beside the writer and sees only what is durable.
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;

@@ -3,7 +3,7 @@
 use abide_core::commit::Commit;
 use abide_core::dead::DeadId;
 use abide_core::event::{EventRef, Message, MessageId};
-use abide_core::job::{CoolDown, Finish, JobId, JobState, Lease, LeaseRef, Misfit, NewJob};
+use abide_core::job::{AttemptWord, CoolDown, Finish, JobId, JobState, Lease, LeaseRef, Misfit, NewJob};
 use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
 use abide_core::log::Seq;
@@ -217,7 +217,7 @@ pub struct Batch {
     /// One for each write.
     pub written: Vec<Written>,
     /// What there is to do now that was not before.
-    pub woken: Woken,
+    pub woken: Box<Woken>,
 }
 
 /// What a batch gave the engine to do.
@@ -235,6 +235,8 @@ pub struct Woken {
     pub tickets: Vec<(Ticket, Resolution)>,
     /// Running jobs that were asked to stop.
     pub cancelling: Vec<JobId>,
+    /// Jobs that went from one state to another, in the order in which they did.
+    pub moves: Vec<JobMove>,
     /// Whether something was deleted that must be swept.
     pub sweep: bool,
     /// The earliest alarm that was set.
@@ -247,6 +249,27 @@ pub struct Woken {
     pub lease_at: Option<Time>,
     /// The earliest time at which something is past its retention.
     pub prune_at: Option<Time>,
+}
+
+/// A job went from one state to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobMove {
+    /// Which.
+    pub job: JobId,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Its kind.
+    pub kind: JobKind,
+    /// Where it was; none if it is new.
+    pub from: Option<JobState>,
+    /// Where it is.
+    pub to: JobState,
+    /// Its attempts so far.
+    pub attempt: u32,
+    /// How an attempt ended by this, if one did.
+    pub ended: Option<AttemptWord>,
+    /// Since when it was where it was: the start of its attempt if it ran, otherwise when it might run.
+    pub since: Time,
 }
 
 impl Woken {

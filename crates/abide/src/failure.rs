@@ -2,14 +2,18 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use abide_engine::StartError;
+use abide_engine::driver::EngineError;
 use abide_engine::registry::RegisterError;
-use abide_sqlite::OpenError;
+use abide_fetch::client::BuildError;
+use abide_sqlite::{BackupError, OpenError};
 use abide_store::StoreError;
 
 use crate::bench::BenchError;
 use crate::config::Problems;
+use crate::reach::ReachError;
 
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +58,41 @@ pub(crate) enum Failure {
     /// The engine ended by itself.
     #[error("the engine ended by itself: the log says why; start again, nothing acknowledged is lost")]
     EngineDied,
+    /// The work cannot be reached, or does not let itself be done.
+    #[error(transparent)]
+    Reach(#[from] ReachError),
+    /// A server's answer does not have the form that this version knows.
+    #[error("the server's answer is not what this version knows: {0}; use the same version for both")]
+    Answer(#[source] serde_json::Error),
+    /// Queues and limits could not get their first policies.
+    #[error("the policies of queues and limits cannot be set: {0}")]
+    Defaults(#[source] EngineError),
+    /// There can be no fetching.
+    #[error("nothing can be fetched: {0}")]
+    Fetcher(#[source] BuildError),
+    /// What the command line says is no artifact.
+    #[error("\u{2717} Invalid artifact: {0}")]
+    Artifact(String),
+    /// A file of the command line cannot be read.
+    #[error("{} cannot be read: {error}", path.display())]
+    Input {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A name of the command line cannot be used.
+    #[error(transparent)]
+    Name(#[from] abide_core::name::BadName),
+    /// Some of it was done and some of it not.
+    #[error("{0}")]
+    Partly(String),
+    /// The machine is not as it should be.
+    #[error("{0}")]
+    Unhealthy(String),
+    /// A backup was not made or not restored.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     /// The bench could not go on, or what it found does not add up.
     #[error("the bench failed: {0}")]
     Bench(#[from] BenchError),
@@ -78,7 +117,20 @@ impl Failure {
             | Self::Listen { .. }
             | Self::EngineDied
             | Self::Bench(_)
+            | Self::Defaults(_)
+            | Self::Answer(_)
+            | Self::Fetcher(_)
+            | Self::Artifact(_)
+            | Self::Input { .. }
+            | Self::Unhealthy(_)
             | Self::System(_) => 1,
+            Self::Reach(error) => error.exit_code(),
+            Self::Partly(_) => 4,
+            Self::Name(_) => 2,
+            Self::Backup(BackupError::Open(_) | BackupError::HasData { .. }) => 3,
+            Self::Backup(
+                BackupError::Exists { .. } | BackupError::Io { .. } | BackupError::Damaged { .. },
+            ) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
             Self::Config(_) | Self::ListenRefused { .. } => 2,
             Self::DataDir(_)
@@ -88,7 +140,7 @@ impl Failure {
     }
 
     /// The word that programs branch on.
-    pub(crate) fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &str {
         match self {
             Self::Config(_) => "config_invalid",
             Self::ListenRefused { .. } => "listen_refused",
@@ -99,6 +151,20 @@ impl Failure {
             Self::Register(_) => "register_failed",
             Self::Listen { .. } => "listen_failed",
             Self::EngineDied => "engine_died",
+            Self::Reach(error) => error.code(),
+            Self::Answer(_) => "server_strange",
+            Self::Defaults(_) => "start_failed",
+            Self::Fetcher(_) => "fetcher_failed",
+            Self::Artifact(_) => "artifact_invalid",
+            Self::Input { .. } => "input_unreadable",
+            Self::Name(_) => "name_invalid",
+            Self::Partly(_) => "partly_done",
+            Self::Unhealthy(_) => "unhealthy",
+            Self::Backup(BackupError::Open(_)) => "data_dir_unusable",
+            Self::Backup(BackupError::HasData { .. }) => "data_dir_has_data",
+            Self::Backup(BackupError::Exists { .. }) => "file_exists",
+            Self::Backup(BackupError::Io { .. }) => "file_unusable",
+            Self::Backup(BackupError::Damaged { .. }) => "backup_damaged",
             Self::Bench(_) => "bench_failed",
             Self::System(_) => "system_refused",
             Self::Output(_) => "output_failed",

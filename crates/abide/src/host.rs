@@ -4,16 +4,16 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
-use abide_server::{Admission, ServerOptions, serve};
-use abide_sqlite::{DataDir, SqliteStore};
+use abide_server::{Admission, BackupService, NoBackup, ServerOptions, serve};
+use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::commands::listen;
 use crate::config::Config;
@@ -26,6 +26,25 @@ const BLACK_BOX: &str = "black-box.json";
 /// The exit code of a process that was told twice.
 const TOLD_TWICE: i32 = 1;
 
+/// An engine on a data directory that this process owns, and a server around it.
+pub(crate) struct Host {
+    // Owned until everything that uses it has ended.
+    data_dir: DataDir,
+    engine: Engine,
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+}
+
+/// Where a host listens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listen {
+    /// The address; port 0 for any.
+    pub(crate) address: SocketAddr,
+    /// The flag by which it was chosen.
+    pub(crate) flag: &'static str,
+}
+
 #[derive(Serialize)]
 struct Listening<'a> {
     listening: String,
@@ -33,42 +52,95 @@ struct Listening<'a> {
     data_dir: &'a Path,
 }
 
-/// Hosts objects, workers and services. `listen_flag` is the flag by which the address was chosen.
+/// Hosts objects, workers and services until the process is told to stop. `listen_flag` is the flag by which the address
+/// was chosen.
 pub(crate) fn run(
     config: &Config,
     hosted: Hosted,
     listen_flag: &'static str,
     output: Output,
 ) -> Result<(), Failure> {
-    let mut data_dir = DataDir::open(&config.store.data_dir)?;
-    let store = SqliteStore::open(data_dir.path())?;
-    let without_token = listen::check(config.server.listen, &store)?;
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
-        let (listener, address) = bind(config.server.listen, listen_flag).await?;
-        let engine =
-            Engine::start(Box::new(store), hosted.registry, engine_options(config, data_dir.path()))?;
+        let listen = Listen { address: config.server.listen, flag: listen_flag };
+        let host = Host::start(config, hosted, listen).await?;
+        announce(host.address, host.data_dir.path(), output);
+        host.run_until(told).await
+    })
+}
+
+/// The runtime of a process that hosts or talks to a host.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)
+}
+
+impl Host {
+    /// Takes the data directory, starts the engine and listens.
+    pub(crate) async fn start(config: &Config, hosted: Hosted, listen: Listen) -> Result<Host, Failure> {
+        let mut data_dir = DataDir::open(&config.store.data_dir)?;
+        let store = SqliteStore::open(data_dir.path())?;
+        let without_token = listen::check(listen.address, &store)?;
+        let (listener, address) = bind(listen).await?;
+        let Hosted { registry, mut services, defaults } = hosted;
+        let engine = Engine::start(Box::new(store), registry, engine_options(config, data_dir.path()))?;
+        if let Err(failure) = defaults.apply(&engine).await {
+            engine.stop().await;
+            return Err(failure);
+        }
         data_dir.set_address(address.to_string())?;
-        announce(address, data_dir.path(), output);
+        services.watch.store_dir = Some(data_dir.path().to_owned());
+        services.backup = Some(backups(data_dir.path()));
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {
             max_body_bytes: config.server.max_body_bytes,
-            services: hosted.services,
+            services,
             admission: Admission { without_token, local_token },
         };
-        let stopped = Arc::new(AtomicBool::new(false));
-        let (ended, asked) = (engine.clone(), Arc::clone(&stopped));
+        let (stop, told) = oneshot::channel();
+        let (serving, ended) = (engine.clone(), engine.clone());
         let shutdown = async move {
             tokio::select! {
-                () = told => asked.store(true, Ordering::Relaxed),
+                // A sender that is dropped says stop too.
+                _ = told => {}
                 () = ended.ended() => {}
             }
         };
-        serve(listener, engine, options, shutdown).await;
-        if stopped.load(Ordering::Relaxed) { Ok(()) } else { Err(Failure::EngineDied) }
-    })
+        let served = tokio::spawn(serve(listener, serving, options, shutdown));
+        Ok(Host { data_dir, engine, address, stop, served })
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What lets commands of the same user in.
+    pub(crate) fn token(&self) -> &str {
+        self.data_dir.token()
+    }
+
+    /// Serves until `told` resolves, then stops.
+    pub(crate) async fn run_until(self, told: impl Future<Output = ()>) -> Result<(), Failure> {
+        tokio::select! {
+            () = told => {
+                self.stop().await;
+                Ok(())
+            }
+            () = self.engine.ended() => {
+                self.stop().await;
+                Err(Failure::EngineDied)
+            }
+        }
+    }
+
+    /// Takes no more requests, lets what is under way finish, hands jobs back and closes the store.
+    pub(crate) async fn stop(self) {
+        // A server that has ended by itself does not hear it any more.
+        let _heard = self.stop.send(());
+        // A panic of the server was reported by the panic hook.
+        drop(self.served.await);
+        drop(self.data_dir);
+    }
 }
 
 fn engine_options(config: &Config, data_dir: &Path) -> EngineOptions {
@@ -86,9 +158,20 @@ fn engine_options(config: &Config, data_dir: &Path) -> EngineOptions {
     }
 }
 
-async fn bind(listen: SocketAddr, flag: &'static str) -> Result<(TcpListener, SocketAddr), Failure> {
-    let failed = |error| Failure::Listen { listen, error, flag };
-    let listener = TcpListener::bind(listen).await.map_err(failed)?;
+fn backups(data_dir: &Path) -> BackupService {
+    let data_dir = data_dir.to_owned();
+    BackupService::new(move |to| match abide_sqlite::backup(&data_dir, to) {
+        Ok(done) => Ok(done.bytes),
+        Err(error @ (BackupError::Exists { .. } | BackupError::Io { .. })) => {
+            Err(NoBackup::File(error.to_string()))
+        }
+        Err(error) => Err(NoBackup::Store(error.to_string())),
+    })
+}
+
+async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
+    let failed = |error| Failure::Listen { listen: listen.address, error, flag: listen.flag };
+    let listener = TcpListener::bind(listen.address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
 }
@@ -101,7 +184,7 @@ fn announce(address: SocketAddr, data_dir: &Path, output: Output) {
 
 /// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself; the second one ends it at
 /// once, which loses nothing that was acknowledged.
-fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
+pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {

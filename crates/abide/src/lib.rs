@@ -16,6 +16,7 @@ mod failure;
 mod host;
 mod logging;
 mod output;
+mod reach;
 mod services;
 
 use std::process::ExitCode;
@@ -64,6 +65,23 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
             logging::start(&config.log)?;
             commands::bench::run(&config, flags, output)
         }
+        Command::Queue { command } => {
+            commands::queue::run(&Config::from_resolved(&resolved), command, output)
+        }
+        Command::Job { command } => commands::job::run(&Config::from_resolved(&resolved), command, output),
+        Command::Object { command } => {
+            commands::object::run(&Config::from_resolved(&resolved), command, output)
+        }
+        Command::Dead { command } => commands::dead::run(&Config::from_resolved(&resolved), command, output),
+        Command::Limit { command } => {
+            commands::limit::run(&Config::from_resolved(&resolved), command, output)
+        }
+        Command::Backup { file } => commands::backup::backup(&Config::from_resolved(&resolved), file, output),
+        Command::Restore { file } => {
+            commands::backup::restore(&Config::from_resolved(&resolved), file, output)
+        }
+        Command::Doctor(_) => commands::doctor::run(&Config::from_resolved(&resolved), output),
+        Command::Completions { shell } => commands::completions::run(*shell),
         Command::Config { command: ConfigCommand::Show(_) } => commands::config_show::run(&resolved, output),
         Command::Config { command: ConfigCommand::Check(_) } => {
             commands::config_check::run(&resolved, output)

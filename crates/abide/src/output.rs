@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use abide_core::time::Time;
+use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -77,13 +80,35 @@ impl Output {
     }
 }
 
+/// What a document that a server gave holds.
+pub(crate) fn decoded<T: DeserializeOwned>(document: &Value) -> Result<T, Failure> {
+    serde_json::from_value(document.clone()).map_err(Failure::Answer)
+}
+
+/// An instant as people read it, in UTC.
+pub(crate) fn instant(at: Time) -> String {
+    match jiff::Timestamp::from_millisecond(at.0) {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+        Err(_) => format!("{} ms", at.0),
+    }
+}
+
+/// The first `most` characters on one line.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    let line = text.replace(char::is_control, " ");
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}\u{2026}", &line[..end]),
+        None => line,
+    }
+}
+
 /// A path in a document: as it is displayed, since JSON cannot hold every path that a system can.
 pub(crate) fn displayed<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
 /// A reader that went away (`abide … | head`) has what it wanted: that is not a failure.
-fn write_out(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn write_out(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),

@@ -2,6 +2,7 @@
 
 use super::StartError;
 use crate::machine::Witness;
+use crate::meter::{Meter, TurnEnd};
 use abide_core::event::{EventRef, MessageId};
 use abide_core::name::{AlarmName, Kind, Name};
 use abide_core::object::{Incarnation, ObjectKey, Version};
@@ -17,10 +18,11 @@ use std::sync::Arc;
 pub(super) fn open(
     path: Option<&Path>,
     clock: &Arc<dyn Clock>,
+    meter: &Arc<Meter>,
 ) -> Result<(Box<dyn Witness>, Option<EventRef>), StartError> {
-    let Some(path) = path else {
-        return Ok((Box::new(BlackBox { note: None, clock: clock.clone(), began_ms: 0 }), None));
-    };
+    let witness =
+        |note| BlackBox { note, clock: clock.clone(), meter: meter.clone(), began_us: 0, took_us: 0 };
+    let Some(path) = path else { return Ok((Box::new(witness(None)), None)) };
     let fail = |error| StartError::BlackBox { path: path.to_owned(), error };
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -32,15 +34,16 @@ pub(super) fn open(
     let crashed = serde_json::from_slice::<Note>(first).ok().map(EventRef::from);
     file.set_len(0).map_err(fail)?;
     let note = Some(NoteFile { file, path: path.to_owned(), noted: false });
-    let witness = BlackBox { note, clock: clock.clone(), began_ms: 0 };
-    Ok((Box::new(witness), crashed))
+    Ok((Box::new(witness(note)), crashed))
 }
 
 /// Notes what runs, if there is a file for it, and takes the time.
 struct BlackBox {
     note: Option<NoteFile>,
     clock: Arc<dyn Clock>,
-    began_ms: i64,
+    meter: Arc<Meter>,
+    began_us: i64,
+    took_us: i64,
 }
 
 struct NoteFile {
@@ -51,7 +54,7 @@ struct NoteFile {
 
 impl Witness for BlackBox {
     fn begins(&mut self, event: Option<&EventRef>) {
-        self.began_ms = self.clock.elapsed_ms();
+        self.began_us = self.clock.elapsed_us();
         let (Some(file), Some(event)) = (&mut self.note, event) else { return };
         let Ok(mut note) = serde_json::to_vec(&Note::from(event)) else { return };
         note.push(b'\n');
@@ -63,7 +66,12 @@ impl Witness for BlackBox {
         if let Some(file) = self.note.as_mut().filter(|file| file.noted) {
             file.noted = file.file.write_all_at(b"\n", 0).is_err();
         }
-        self.clock.elapsed_ms() - self.began_ms
+        self.took_us = self.clock.elapsed_us() - self.began_us;
+        self.took_us / 1_000
+    }
+
+    fn was_turn(&mut self, kind: &Kind, end: TurnEnd, late_ms: Option<i64>) {
+        self.meter.turn(kind.as_str(), end, u64::try_from(self.took_us).unwrap_or(0), late_ms);
     }
 }
 
@@ -121,11 +129,15 @@ impl From<Note> for EventRef {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        AlarmName, Arc, Clock, EventRef, Incarnation, MessageId, Meter, ObjectKey, Path, StartError, Version,
+        Witness,
+    };
     use crate::clock::SystemClock;
 
-    fn clock() -> Arc<dyn Clock> {
-        Arc::new(SystemClock::new())
+    fn open(path: Option<&Path>) -> Result<(Box<dyn Witness>, Option<EventRef>), StartError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+        super::open(path, &clock, &Arc::new(Meter::new()))
     }
 
     #[test]
@@ -143,13 +155,13 @@ mod tests {
             EventRef::Entries { incarnation: Incarnation(2), source },
         ];
         for event in events {
-            let (mut witness, _) = open(Some(&path), &clock()).unwrap();
+            let (mut witness, _) = open(Some(&path)).unwrap();
             witness.begins(Some(&EventRef::Message(MessageId(1))));
             witness.ended();
             witness.begins(Some(&event));
             drop(witness);
-            assert_eq!(open(Some(&path), &clock()).unwrap().1, Some(event));
-            assert_eq!(open(Some(&path), &clock()).unwrap().1, None);
+            assert_eq!(open(Some(&path)).unwrap().1, Some(event));
+            assert_eq!(open(Some(&path)).unwrap().1, None);
         }
     }
 
@@ -159,7 +171,7 @@ mod tests {
         let path = dir.path().join("running");
         let source = ObjectKey::new("puppet", "é".repeat(40)).unwrap();
         for shift in ["", "x"] {
-            let (mut witness, _) = open(Some(&path), &clock()).unwrap();
+            let (mut witness, _) = open(Some(&path)).unwrap();
             let name = AlarmName::new(format!("alarm{shift}")).unwrap();
             let long = EventRef::Entries { incarnation: Incarnation(2), source: source.clone() };
             let short = EventRef::Alarm { incarnation: Incarnation(1), name, set_version: Version(1) };
@@ -167,7 +179,7 @@ mod tests {
                 witness.begins(Some(&event));
             }
             drop(witness);
-            assert_eq!(open(Some(&path), &clock()).unwrap().1, Some(short));
+            assert_eq!(open(Some(&path)).unwrap().1, Some(short));
         }
     }
 
@@ -175,7 +187,7 @@ mod tests {
     fn a_clean_end_leaves_no_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("running");
-        let (mut witness, crashed) = open(Some(&path), &clock()).unwrap();
+        let (mut witness, crashed) = open(Some(&path)).unwrap();
         assert_eq!(crashed, None);
         witness.begins(None);
         witness.begins(Some(&EventRef::Message(MessageId(1))));

@@ -1,5 +1,6 @@
 //! Who waits for what becomes durable: live readers of logs, waiters for tickets, listeners to notices.
 
+use super::change::Changes;
 use super::{Engine, EngineError};
 use crate::machine::Notice;
 use abide_core::log::{LogEntry, Seq};
@@ -13,6 +14,8 @@ use tokio::sync::{broadcast, oneshot, watch};
 
 /// Notices a slow listener may be behind before it misses some.
 const RING: usize = 1_024;
+/// Batches of changes a slow listener may be behind before it misses some.
+const CHANGES_RING: usize = 256;
 /// Entries a live reader gets at a time.
 const PAGE: usize = 256;
 
@@ -21,6 +24,7 @@ pub(crate) struct Live {
     // Locked for a map operation at a time, by the machine's thread and by whoever begins to wait.
     waiting: Mutex<Waiting>,
     notices: broadcast::Sender<Notice>,
+    changes: broadcast::Sender<Changes>,
     /// How far the engine's present is ahead of wall time.
     ahead_ms: AtomicI64,
 }
@@ -33,7 +37,12 @@ struct Waiting {
 
 impl Live {
     pub(super) fn new() -> Live {
-        Live { waiting: Mutex::default(), notices: broadcast::channel(RING).0, ahead_ms: AtomicI64::new(0) }
+        Live {
+            waiting: Mutex::default(),
+            notices: broadcast::channel(RING).0,
+            changes: broadcast::channel(CHANGES_RING).0,
+            ahead_ms: AtomicI64::new(0),
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -50,6 +59,23 @@ impl Live {
 
     pub(super) fn notices(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
+    }
+
+    pub(super) fn changes(&self) -> broadcast::Receiver<Changes> {
+        self.changes.subscribe()
+    }
+
+    /// Whether somebody listens to changes.
+    pub(super) fn wants_changes(&self) -> bool {
+        self.changes.receiver_count() > 0
+    }
+
+    /// Passes on what changed.
+    pub(super) fn tell_changes(&self, changes: Changes) {
+        if !changes.changes.is_empty() {
+            // Nobody listening is fine.
+            drop(self.changes.send(changes));
+        }
     }
 
     pub(super) fn wait_for_ticket(&self, ticket: &Ticket) -> oneshot::Receiver<Resolution> {

@@ -3,19 +3,23 @@
 //! [`Engine`] is a cheap handle. Calls and writes go to the machine's thread; reads for people go straight to a reader.
 
 mod black_box;
+mod change;
 mod live;
 mod steady;
 mod store_threads;
 mod thread;
 
+pub use change::{Change, Changes};
 pub use live::LogFollower;
 
 use crate::call::{Call, CallError};
 use crate::clock::SystemClock;
 use crate::halt::TurnError;
 use crate::machine::{MachineOptions, Notice};
+use crate::meter::{Counts, Meter};
 use crate::object::{Exposure, Object};
 use crate::registry::Registry;
+use crate::telemetry::{LogsOnly, Telemetry};
 use abide_core::commit::Reply;
 use abide_core::dead::DeadId;
 use abide_core::job::{Finish, JobId, JobState, LeaseRef, NewJob};
@@ -59,6 +63,8 @@ pub struct EngineOptions {
     pub drain_ms: u64,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
+    /// Where spans of attempts come from.
+    pub telemetry: Arc<dyn Telemetry>,
 }
 
 impl Default for EngineOptions {
@@ -70,6 +76,7 @@ impl Default for EngineOptions {
             black_box: None,
             drain_ms: 10_000,
             clock: Arc::new(SystemClock::new()),
+            telemetry: Arc::new(LogsOnly),
         }
     }
 }
@@ -116,6 +123,7 @@ pub struct Engine {
     inbox: mpsc::Sender<Message>,
     people: mpsc::Sender<ReadJob>,
     live: Arc<Live>,
+    meter: Arc<Meter>,
     registry: Arc<Registry>,
     clock: Arc<dyn Clock>,
     /// Closed when the machine's thread ends.
@@ -139,7 +147,8 @@ impl Engine {
                 Secret::new(key)
             }
         };
-        let (witness, crashed) = black_box::open(options.black_box.as_deref(), &options.clock)?;
+        let meter = Arc::new(Meter::new());
+        let (witness, crashed) = black_box::open(options.black_box.as_deref(), &options.clock, &meter)?;
         let readers = Readers::open(&mut *store, options.readers)?;
         let live = Arc::new(Live::new());
         let registry = Arc::new(registry);
@@ -155,12 +164,13 @@ impl Engine {
             secret,
             runtime,
             live.clone(),
+            meter.clone(),
             inbox.clone(),
             alive,
         );
         let thread = core.spawn(store, readers, messages, crashed).map_err(StartError::Thread)?;
         let thread = Arc::new(std::sync::Mutex::new(Some(thread)));
-        Ok(Engine { inbox, people, live, registry, clock, running, thread })
+        Ok(Engine { inbox, people, live, meter, registry, clock, running, thread })
     }
 
     /// Calls an object. The reply comes when everything it could have seen is durable.
@@ -326,6 +336,18 @@ impl Engine {
     #[must_use]
     pub fn notices(&self) -> broadcast::Receiver<Notice> {
         self.live.notices()
+    }
+
+    /// What changes, live and bounded, a batch at a time: a slow listener misses some.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<Changes> {
+        self.live.changes()
+    }
+
+    /// What was counted since the engine started.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.meter.read()
     }
 
     /// Who may call objects of a kind; none if there is no such kind.

@@ -33,6 +33,11 @@ impl Steady {
         (self.latest, jumped)
     }
 
+    /// What it reads.
+    pub(super) fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
+    }
+
     /// How far the present is ahead of wall time.
     pub(super) fn ahead_ms(&self) -> i64 {
         self.ahead_ms

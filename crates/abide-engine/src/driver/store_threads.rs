@@ -2,9 +2,11 @@
 
 use super::thread::Message;
 use crate::machine::{Input, ReadToken, WriteToken};
-use abide_core::time::Time;
-use abide_store::{Answer, Read, Reader, Store, StoreError, Write};
+use crate::meter::Meter;
+use abide_core::time::{Clock, Time};
+use abide_store::{Answer, Batch, Read, Reader, Store, StoreError, Write};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
@@ -87,8 +89,31 @@ pub(super) enum WriterJob {
     Reopen,
 }
 
+/// Takes the time of batches.
+pub(super) struct Stopwatch {
+    pub(super) meter: Arc<Meter>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Stopwatch {
+    fn write(&self, store: &mut dyn Store, now: Time, writes: &[Write]) -> Result<Batch, StoreError> {
+        let began_us = self.clock.elapsed_us();
+        let result = store.write(now, writes);
+        let took_us = u64::try_from(self.clock.elapsed_us() - began_us).unwrap_or(0);
+        if result.is_ok() {
+            self.meter.batch(writes.len(), took_us, store.last_sync());
+        }
+        result
+    }
+}
+
 /// The writer: takes all writes that are there, applies them in one batch, says so.
-pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, inbox: &Sender<Message>) {
+pub(super) fn write_loop(
+    mut store: Box<dyn Store>,
+    jobs: &Receiver<WriterJob>,
+    inbox: &Sender<Message>,
+    watch: &Stopwatch,
+) {
     let mut broken = false;
     let mut next = VecDeque::new();
     loop {
@@ -130,7 +155,7 @@ pub(super) fn write_loop(mut store: Box<dyn Store>, jobs: &Receiver<WriterJob>, 
             let error = StoreError::Unavailable("it is being opened again".into());
             inbox.send(Message::Input(Input::Wrote { tokens, writes, result: Err(error) }))
         } else {
-            broken = write_batch(&mut *store, latest, tokens, writes, inbox);
+            broken = write_batch(&mut *store, latest, tokens, writes, inbox, watch);
             Ok(())
         };
         if told.is_err() {
@@ -147,13 +172,14 @@ fn write_batch(
     mut tokens: Vec<WriteToken>,
     mut writes: Vec<Write>,
     inbox: &Sender<Message>,
+    watch: &Stopwatch,
 ) -> bool {
-    let result = store.write(now, &writes);
+    let result = watch.write(store, now, &writes);
     if matches!(result, Err(StoreError::Rejected(_))) && writes.len() > 1 {
         let half = writes.len() / 2;
         let (late_tokens, late_writes) = (tokens.split_off(half), writes.split_off(half));
-        if !write_batch(store, now, tokens, writes, inbox) {
-            return write_batch(store, now, late_tokens, late_writes, inbox);
+        if !write_batch(store, now, tokens, writes, inbox, watch) {
+            return write_batch(store, now, late_tokens, late_writes, inbox, watch);
         }
         let error = StoreError::Unavailable("it is being opened again".into());
         let late = Input::Wrote { tokens: late_tokens, writes: late_writes, result: Err(error) };

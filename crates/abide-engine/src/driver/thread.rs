@@ -1,12 +1,15 @@
 //! The machine's thread: inputs in, turns run, outputs out to the store's threads, to jobs and to whoever waits.
 
 use super::EngineOptions;
+use super::change::{self, Change, Changes};
 use super::live::Live;
 use super::steady::Steady;
-use super::store_threads::{ReadJob, Readers, WriterJob, write_loop};
+use super::store_threads::{ReadJob, Readers, Stopwatch, WriterJob, write_loop};
 use crate::call::{Call, CallError};
 use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness, WriteToken};
+use crate::meter::Meter;
 use crate::registry::Registry;
+use crate::telemetry::Telemetry;
 use crate::worker::JobContext;
 use abide_core::commit::Reply;
 use abide_core::event::EventRef;
@@ -15,7 +18,7 @@ use abide_core::json::Json;
 use abide_core::limits::CLOCK_JUMP_MS;
 use abide_core::seed::Secret;
 use abide_core::time::Time;
-use abide_store::{Store, StoreError, Write, Written};
+use abide_store::{Batch, Store, StoreError, Write, Written};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,6 +27,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc as tokio_mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tracing::Instrument;
 
 /// Turns between two looks at the inbox.
 const TURNS: usize = 256;
@@ -48,6 +52,8 @@ pub(super) struct Core {
     steady: Steady,
     runtime: Handle,
     live: Arc<Live>,
+    meter: Arc<Meter>,
+    telemetry: Arc<dyn Telemetry>,
     inbox: Sender<Message>,
     progress: tokio_mpsc::UnboundedSender<(Lease, Json)>,
     answers: tokio_mpsc::UnboundedSender<Vec<Answer>>,
@@ -137,10 +143,11 @@ impl Core {
         secret: Secret,
         runtime: Handle,
         live: Arc<Live>,
+        meter: Arc<Meter>,
         inbox: Sender<Message>,
         alive: watch::Sender<()>,
     ) -> Core {
-        let EngineOptions { machine, drain_ms, clock, .. } = options;
+        let EngineOptions { machine, drain_ms, clock, telemetry, .. } = options;
         let (progress, mut notes) = tokio_mpsc::unbounded_channel::<(Lease, Json)>();
         let to_machine = inbox.clone();
         runtime.spawn(async move {
@@ -159,6 +166,8 @@ impl Core {
             steady: Steady::new(clock),
             runtime,
             live,
+            meter,
+            telemetry,
             inbox,
             progress,
             answers,
@@ -182,8 +191,8 @@ impl Core {
     ) -> Result<JoinHandle<()>, std::io::Error> {
         let reading = readers.spawn(&self.inbox)?;
         let (writer, jobs) = channel();
-        let inbox = self.inbox.clone();
-        let write = move || write_loop(store, &jobs, &inbox);
+        let (inbox, meter, clock) = (self.inbox.clone(), self.meter.clone(), self.steady.clock());
+        let write = move || write_loop(store, &jobs, &inbox, &Stopwatch { meter, clock });
         let writing = std::thread::Builder::new().name("abide-write".into()).spawn(write)?;
         let mut doors = Doors { writer, readers: reading.doors, next_reader: 0, closed: false };
         std::thread::Builder::new().name("abide-turns".into()).spawn(move || {
@@ -266,7 +275,10 @@ impl Core {
 
     fn take(&mut self, message: Message, now: Time) {
         match message {
-            Message::Input(input) => {
+            Message::Input(mut input) => {
+                if let Input::Wrote { writes, result, .. } = &mut input {
+                    self.observe(writes, result);
+                }
                 if let Input::Wrote { result: Ok(batch), .. } = &input {
                     self.steady.seen(batch.at);
                     self.live.set_ahead_ms(self.steady.ahead_ms());
@@ -332,14 +344,34 @@ impl Core {
                 }
                 Output::Notice(notice) => {
                     report(&notice);
+                    self.tell_dead(&notice, now);
                     self.live.tell(notice);
                 }
             }
         }
+        // Before the answers: whoever has one is not waiting any more.
+        self.meter.set_calls_waiting(self.calls.len());
         doors.write_all(now, writes);
         if !answers.is_empty() {
             // A runtime that is gone has nobody who waits.
             drop(self.answers.send(answers));
+        }
+    }
+
+    /// Counts what a batch did and tells whoever watches.
+    fn observe(&self, writes: &[Write], result: &mut Result<Batch, StoreError>) {
+        self.meter.wrote(result);
+        if let Ok(batch) = result
+            && self.live.wants_changes()
+        {
+            self.live.tell_changes(change::of(writes, batch));
+        }
+    }
+
+    fn tell_dead(&self, notice: &Notice, at: Time) {
+        if let Notice::DeadLetter { object, error } = notice {
+            let dead = Change::Dead { object: object.clone(), error: error.clone() };
+            self.live.tell_changes(Changes { at, changes: [dead].into() });
         }
     }
 
@@ -348,7 +380,13 @@ impl Core {
         let (stop, stopped) = watch::channel(false);
         let lease_ref = lease.lease;
         let context = JobContext::new(lease, self.progress.clone(), stopped);
-        let attempt = self.runtime.spawn(async move { worker.run(context).await });
+        let (meter, leased) = (self.meter.clone(), tokio::time::Instant::now());
+        let span = self.telemetry.attempt(context.lease());
+        let attempt = async move {
+            meter.began(context.lease().queue.as_str(), leased.elapsed());
+            worker.run(context).await
+        };
+        let attempt = self.runtime.spawn(attempt.instrument(span));
         let task = attempt.abort_handle();
         let inbox = self.inbox.clone();
         self.runtime.spawn(async move {

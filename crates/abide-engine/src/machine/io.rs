@@ -1,12 +1,13 @@
 //! What goes into the machine and what comes out.
 
 use crate::call::{Call, CallError};
+use crate::meter::TurnEnd;
 use abide_core::commit::Reply;
 use abide_core::event::EventRef;
 use abide_core::job::{Finish, JobId, Lease, LeaseRef};
 use abide_core::json::Json;
 use abide_core::log::Seq;
-use abide_core::name::{JobKind, QueueName};
+use abide_core::name::{JobKind, Kind, QueueName};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::ticket::{Resolution, Ticket};
 use abide_core::time::Time;
@@ -158,6 +159,8 @@ pub trait Witness: Send {
     fn begins(&mut self, event: Option<&EventRef>);
     /// It ended. Gives the milliseconds it took.
     fn ended(&mut self) -> i64;
+    /// The run that ended was a whole turn of an object of this kind; an alarm's ran so late.
+    fn was_turn(&mut self, _: &Kind, _: TurnEnd, _late_ms: Option<i64>) {}
 }
 
 /// Sees nothing.

@@ -57,7 +57,7 @@ impl Machine {
                 for (token, written) in tokens.into_iter().zip(written) {
                     self.one_written(token, written);
                 }
-                self.wake(woken);
+                self.wake(*woken);
             }
             Err(StoreError::Ambiguous(detail)) => self.ambiguous(&tokens, writes, detail),
             Err(error) => self.refused_batch(&tokens, writes, error),

@@ -6,9 +6,11 @@ use super::settle::WriteFor;
 use super::slot::{CallKey, Delivery, Origin, Pending, SlotId, Then};
 use crate::call::CallError;
 use crate::halt::TurnError;
+use crate::meter::TurnEnd;
 use crate::object::{Handler, Stop};
 use crate::turn::Turn;
 use abide_core::commit::{Commit, KeyedReply, Reply};
+use abide_core::event::Event;
 use abide_core::limits::{SLOW_TURN_MS, TURN_MISSES};
 use abide_core::object::Fence;
 use abide_store::Write;
@@ -125,6 +127,15 @@ impl Machine {
         self.witness.begins(delivery.origin.event_ref().as_ref());
         let ran = self.run_handler(id, handler, &delivery);
         let took_ms = self.witness.ended();
+        if let Ran::Through(through) = &ran {
+            let late_ms = match &delivery.event {
+                Event::Alarm { at, .. } => Some(self.now.since(*at)),
+                Event::Call { .. } | Event::Message { .. } | Event::Outcome(_) | Event::Entries { .. } => {
+                    None
+                }
+            };
+            self.witness.was_turn(&object.kind, end_of(through), late_ms);
+        }
         if took_ms >= SLOW_TURN_MS {
             self.notice(Notice::SlowTurn { object, took_ms });
         }
@@ -228,6 +239,16 @@ impl Machine {
         let check = Write::Check { object: slot.object.clone(), fence: head.fence };
         let token = self.write(WriteFor::Turn(id), check);
         self.slots.get(id).pending.push_back(Pending { delivery, then: Then::Check { token, answer } });
+    }
+}
+
+/// How a turn ended, for whoever counts.
+fn end_of(through: &Result<Box<(Reply, Commit)>, CallError>) -> TurnEnd {
+    match through {
+        Ok(ran) if ran.1.is_empty() => TurnEnd::Answered,
+        Ok(_) => TurnEnd::Changed,
+        Err(CallError::Refused(_)) => TurnEnd::Refused,
+        Err(_) => TurnEnd::Failed,
     }
 }
 

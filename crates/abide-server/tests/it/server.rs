@@ -4,7 +4,10 @@ use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
-use abide_server::{Admission, CoordinatorService, ServerOptions, Services, WithoutToken, serve, tokens};
+use abide_server::{
+    Admission, BackupService, CoordinatorService, NoBackup, ServerOptions, Services, WithoutToken, serve,
+    tokens,
+};
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -20,7 +23,9 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 
 /// All of them.
 pub(crate) fn every_service() -> Services {
-    Services { coordinator: Some(CoordinatorService) }
+    let backup =
+        BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
+    Services { backup: Some(backup), coordinator: Some(CoordinatorService), ..Services::default() }
 }
 
 /// A running server.

@@ -11,6 +11,7 @@ use abide_core::job::{
 use abide_core::json::Json;
 use abide_core::limits::cut_reason;
 use abide_core::name::LimitKey;
+use abide_core::time::Time;
 use abide_store::write::{Finished, LeaseLost};
 use std::collections::BTreeSet;
 
@@ -99,8 +100,8 @@ impl Writer<'_> {
             return Err(Fault::Damaged(format!("the attempt of job {} did not end", job.id)));
         };
         let reason = reason.as_deref().map(cut_reason);
-        self.remember(job, *word, reason)?;
-        self.held.queues.count_move(job.queue(), job.state, next.state);
+        let started_at = self.remember(job, *word, reason)?;
+        self.note_move(job, next.state, Some(*word), started_at);
         job.move_to(&next);
         if next.state != JobState::Cancelled {
             job.reason = reason.map(str::to_owned);
@@ -131,20 +132,22 @@ impl Writer<'_> {
         }
     }
 
-    fn remember(&mut self, job: &mut Job, word: AttemptWord, reason: Option<&str>) -> Outcome<()> {
+    fn remember(&mut self, job: &mut Job, word: AttemptWord, reason: Option<&str>) -> Outcome<Time> {
         self.held.running.remove(&job.id);
         let Some(running) = job.running.take() else {
             return Err(Fault::Damaged(format!("job {} runs without a lease", job.id)));
         };
+        let started_at = running.started_at;
         let attempt = Attempt {
             attempt: job.attempt,
             worker: running.worker,
-            started_at: running.started_at,
+            started_at,
             ended_at: self.now,
             end: word,
             reason: reason.map(str::to_owned),
         };
-        self.held.history.add(&self.db, job.id, attempt)
+        self.held.history.add(&self.db, job.id, attempt)?;
+        Ok(started_at)
     }
 
     fn write_again(&self, job: &Job) -> Outcome<()> {

@@ -77,7 +77,7 @@ impl Writer<'_> {
             self.db.run(ASK_TO_STOP, (job.id.0, reason, self.now.0))?;
             return Ok(Ok(next.state));
         }
-        self.held.queues.count_move(job.queue(), was, next.state);
+        self.note_move(job, next.state, None, job.run_at);
         job.move_to(&next);
         job.reason = Some(reason.to_owned());
         self.db.run(END, (job.id.0, reason, self.now.0))?;
@@ -96,7 +96,7 @@ impl Writer<'_> {
             Ok(next) => next,
             Err(misfit) => return Ok(Err(misfit.into())),
         };
-        self.held.queues.count_move(job.queue(), job.state, next.state);
+        self.note_move(&job, next.state, None, job.run_at);
         job.move_to(&next);
         job.run_at = self.now;
         job.reason = None;

@@ -50,7 +50,7 @@ impl Writer<'_> {
     fn make_due(&mut self) -> Outcome<()> {
         for mut job in self.held.schedule.due(&self.db, self.now, CLAIM_LOOKS)? {
             let next = job.after(JobEvent::Due, self.now, 0).map_err(impossible)?;
-            self.held.queues.count_move(job.queue(), job.state, next.state);
+            self.note_move(&job, next.state, None, job.run_at);
             self.held.schedule.remove(&job);
             job.move_to(&next);
             self.choose_place(&mut job)?;
@@ -111,9 +111,9 @@ impl Writer<'_> {
             self.take_key(key)?;
         }
         let next = job.after(JobEvent::Claimed, self.now, 0).map_err(impossible)?;
-        self.held.queues.count_move(job.queue(), job.state, next.state);
-        job.move_to(&next);
         job.attempt += 1;
+        self.note_move(&job, next.state, None, job.run_at);
+        job.move_to(&next);
         let token = LeaseToken::draw(claim.seed, job.id, job.attempt);
         let expires_at = self.now.plus_ms(claim.lease_ms);
         let life = claim.life.map(|life| life.0);

@@ -39,7 +39,7 @@ impl Writer<'_> {
         self.held.meta.next_job();
         let mut job = self.new_job(id, new, owner);
         job.key_scope = key_scope;
-        self.held.queues.add(job.queue(), job.state);
+        self.note_new(&job);
         if job.state == JobState::Scheduled {
             self.schedule(&job);
         } else {

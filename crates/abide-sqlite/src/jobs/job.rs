@@ -3,13 +3,14 @@
 use crate::db::Columns;
 use crate::error::{Fault, Outcome};
 use crate::writer::Writer;
-use abide_core::job::{JobEvent, JobId, JobState, LeaseToken, Misfit, Next, Owner, Standing};
+use abide_core::job::{AttemptWord, JobEvent, JobId, JobState, LeaseToken, Misfit, Next, Owner, Standing};
 use abide_core::json::Json;
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
 use abide_core::object::{Incarnation, Life};
 use abide_core::retry::Backoff;
 use abide_core::seed::Seed;
 use abide_core::time::Time;
+use abide_store::write::JobMove;
 use std::cmp::Reverse;
 
 /// A queue and a kind: what a claim chooses from.
@@ -115,6 +116,31 @@ impl Job {
 }
 
 impl Writer<'_> {
+    /// Counts a move of a job and tells the engine. To be called before the job moves.
+    pub(crate) fn note_move(&mut self, job: &Job, to: JobState, ended: Option<AttemptWord>, since: Time) {
+        self.held.queues.count_move(job.queue(), job.state, to);
+        self.tell_move(job, Some(job.state), to, ended, since);
+    }
+
+    /// Counts a job that is new and tells the engine.
+    pub(crate) fn note_new(&mut self, job: &Job) {
+        self.held.queues.add(job.queue(), job.state);
+        self.tell_move(job, None, job.state, None, job.run_at);
+    }
+
+    fn tell_move(
+        &mut self,
+        job: &Job,
+        from: Option<JobState>,
+        to: JobState,
+        ended: Option<AttemptWord>,
+        since: Time,
+    ) {
+        let (queue, kind) = job.stream.clone();
+        let attempt = job.attempt;
+        self.woken.moves.push(JobMove { job: job.id, queue, kind, from, to, attempt, ended, since });
+    }
+
     pub(crate) fn find_job(&self, id: JobId) -> Outcome<Option<Job>> {
         self.db.one(FIND, [id.0], decode)
     }

@@ -160,6 +160,7 @@ impl State {
             end: word,
             reason: reason.clone(),
         });
+        woken.moves.push(job.moved(Some(job.state), next.state, Some(word), running.started_at));
         job.move_to(&next, now);
         if next.state != JobState::Cancelled {
             job.reason = reason;

@@ -43,7 +43,9 @@ impl State {
             self.scheduled.remove(&(run_at, id));
             let job = self.job_mut(id);
             let next = job.standing().after(JobEvent::Due, now, &mut Seed::new(0));
-            job.move_to(&next.expect("a scheduled job can become ready"), now);
+            let next = next.expect("a scheduled job can become ready");
+            woken.moves.push(job.moved(Some(job.state), next.state, None, job.run_at));
+            job.move_to(&next, now);
             self.place(id, woken);
         }
     }
@@ -71,8 +73,10 @@ impl State {
         }
         let job = self.job_mut(id);
         let next = job.standing().after(JobEvent::Claimed, now, &mut Seed::new(0));
-        job.move_to(&next.expect("an offered job is ready"), now);
+        let next = next.expect("an offered job is ready");
         job.attempt += 1;
+        woken.moves.push(job.moved(Some(job.state), next.state, None, job.run_at));
+        job.move_to(&next, now);
         let token = LeaseToken::draw(claim.seed, id, job.attempt);
         let expires_at = now.plus_ms(claim.lease_ms);
         job.token = Some(token);

@@ -3,10 +3,11 @@
 use super::lanes::{Place, Rank};
 use super::messages::Draft;
 use super::state::State;
-use crate::write::{Enqueued, JobRefused, Woken};
+use crate::write::{Enqueued, JobMove, JobRefused, Woken};
 use abide_core::event::MessageBody;
 use abide_core::job::{
-    Attempt, JobEvent, JobId, JobOutcome, JobState, LeaseToken, Misfit, NewJob, Next, Owner, Standing,
+    Attempt, AttemptWord, JobEvent, JobId, JobOutcome, JobState, LeaseToken, Misfit, NewJob, Next, Owner,
+    Standing,
 };
 use abide_core::json::Json;
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
@@ -110,6 +111,18 @@ impl Job {
         self.owner.as_ref().is_some_and(|owner| owner.incarnation == life)
     }
 
+    /// A move of it, as the engine is told.
+    pub(super) fn moved(
+        &self,
+        from: Option<JobState>,
+        to: JobState,
+        ended: Option<AttemptWord>,
+        since: Time,
+    ) -> JobMove {
+        let (queue, kind) = (self.queue.clone(), self.kind.clone());
+        JobMove { job: self.id, queue, kind, from, to, attempt: self.attempt, ended, since }
+    }
+
     /// Moves to where the lifecycle says.
     pub(super) fn move_to(&mut self, next: &Next, now: Time) {
         self.state = next.state;
@@ -149,6 +162,7 @@ impl State {
         let job = self.new_job(id, new, owner);
         let state = job.state;
         let run_at = job.run_at;
+        woken.moves.push(job.moved(None, state, None, run_at));
         self.jobs.insert(id, job);
         if state == JobState::Scheduled {
             self.schedule(id, run_at, woken);
@@ -241,6 +255,9 @@ impl State {
             JobState::Done | JobState::Skipped | JobState::Failed | JobState::Cancelled => {}
         }
         let job = self.job_mut(id);
+        if was != next.state {
+            woken.moves.push(job.moved(Some(was), next.state, None, run_at));
+        }
         job.move_to(&next, now);
         job.reason = Some(reason.to_owned());
         if next.state.is_over() {
@@ -253,6 +270,7 @@ impl State {
         let now = self.now;
         let job = self.jobs.get_mut(&id).ok_or(JobRefused::NoJob)?;
         let next = job.standing().after(JobEvent::RetryAsked, now, &mut Seed::new(0))?;
+        woken.moves.push(job.moved(Some(job.state), next.state, None, job.run_at));
         job.move_to(&next, now);
         job.run_at = now;
         job.reason = None;

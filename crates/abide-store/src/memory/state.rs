@@ -63,7 +63,7 @@ impl State {
         let written = batch.iter().map(|write| self.apply_and_note(write, &mut woken)).collect();
         woken.followers.sort();
         woken.followers.dedup();
-        Batch { at: self.now, written, woken }
+        Batch { at: self.now, written, woken: Box::new(woken) }
     }
 
     /// Applies a write and reports the keys that it gave another time to open.

@@ -4,7 +4,6 @@ use super::jobs::Job;
 use super::objects::Object;
 use super::state::State;
 use crate::view::{JobFacts, JobFilter, JobPage, JobView, LimitView, ObjectView, QueueView};
-use abide_core::job::JobState;
 use abide_core::name::{Kind, LimitKey, UniqueKey};
 use abide_core::object::ObjectKey;
 use abide_core::queue::QueueCounts;
@@ -74,7 +73,7 @@ impl State {
         let view = |(queue, policy): (&_, &abide_core::queue::QueuePolicy)| {
             let mut counts = QueueCounts::default();
             for job in self.jobs.values().filter(|job| job.queue == *queue) {
-                *count_of(&mut counts, job.state) += 1;
+                *counts.of_mut(job.state) += 1;
             }
             QueueView { queue: queue.clone(), policy: policy.clone(), counts }
         };
@@ -139,17 +138,5 @@ impl Object {
             updated_at: self.turn_at,
             alarms: Vec::new(),
         }
-    }
-}
-
-fn count_of(counts: &mut QueueCounts, state: JobState) -> &mut u64 {
-    match state {
-        JobState::Scheduled => &mut counts.scheduled,
-        JobState::Ready => &mut counts.ready,
-        JobState::Running => &mut counts.running,
-        JobState::Done => &mut counts.done,
-        JobState::Skipped => &mut counts.skipped,
-        JobState::Failed => &mut counts.failed,
-        JobState::Cancelled => &mut counts.cancelled,
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Probe<'a> {
     pub(super) fn batch(&mut self, writes: &[Write]) -> Batch {
         let batch = self.store.write(self.now, writes).expect("the store writes");
         assert_eq!(batch.written.len(), writes.len(), "one answer for each write");
-        self.woken = batch.woken.clone();
+        self.woken = (*batch.woken).clone();
         batch
     }
 

@@ -1,10 +1,21 @@
 //! The command line: commands, flags and their help.
 
+#[cfg(test)]
+mod docs;
+mod queue;
+mod work;
+
+pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
+pub(crate) use work::{
+    DeadCommand, DeadRef, JobCommand, JobListArgs, LimitCommand, LimitSetArgs, ObjectCommand,
+};
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
 
 use crate::bench::ChildTask;
 use crate::config::doc_of_flag;
@@ -14,7 +25,9 @@ Exit codes:
   0  it worked
   1  it failed
   2  the command line or the configuration is wrong
-  3  the data directory cannot be used";
+  3  the data directory cannot be used
+  4  part of it did not work: some lines were refused, or some jobs failed
+  5  the server that owns the data directory cannot be reached, or denies it";
 
 const BENCH_HELP: &str = "\
 Without --serve every figure is measured, in fresh stores below --data-dir (or `bench` in the data directory) that are
@@ -50,6 +63,56 @@ pub(crate) enum Command {
     /// Run the server until it is told to stop.
     #[command(after_help = EXIT_CODES)]
     Serve(ServerFlags),
+    /// Enter things to download, and download them.
+    #[command(after_help = EXIT_CODES)]
+    Queue {
+        /// What to do.
+        #[command(subcommand)]
+        command: QueueCommand,
+    },
+    /// Look at jobs and cancel them.
+    Job {
+        /// What to do.
+        #[command(subcommand)]
+        command: JobCommand,
+    },
+    /// Look at objects.
+    Object {
+        /// What to do.
+        #[command(subcommand)]
+        command: ObjectCommand,
+    },
+    /// Look at what used up its attempts, and replay it.
+    Dead {
+        /// What to do.
+        #[command(subcommand)]
+        command: DeadCommand,
+    },
+    /// Look at limits and set them.
+    Limit {
+        /// What to do.
+        #[command(subcommand)]
+        command: LimitCommand,
+    },
+    /// Copy the store to a new file, while it is in use or not.
+    Backup {
+        /// The file, which must not be there.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Check a backup and put it into a data directory that has no data.
+    Restore {
+        /// The backup.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Check the data directory, disk, clock and port, and say how to mend what is wrong.
+    Doctor(ServerFlags),
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
     /// Measure this machine, or serve a durable counter for load from outside.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchFlags),
@@ -112,10 +175,19 @@ impl Cli {
     pub(crate) fn option_flags(&self) -> BTreeMap<&'static str, String> {
         let listen = match &self.command {
             Command::Serve(server)
+            | Command::Doctor(server)
             | Command::Config { command: ConfigCommand::Show(server) | ConfigCommand::Check(server) } => {
                 server.listen.clone()
             }
             Command::Bench(bench) => bench.serve.map(|listen| listen.to_string()),
+            Command::Queue { .. }
+            | Command::Job { .. }
+            | Command::Object { .. }
+            | Command::Dead { .. }
+            | Command::Limit { .. }
+            | Command::Backup { .. }
+            | Command::Restore { .. }
+            | Command::Completions { .. } => None,
         };
         [("--data-dir", self.data_dir.clone()), ("--listen", listen)]
             .into_iter()

@@ -1,7 +1,15 @@
 //! The commands, one file each.
 
+pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod completions;
 pub(crate) mod config_check;
 pub(crate) mod config_show;
+pub(crate) mod dead;
+pub(crate) mod doctor;
+pub(crate) mod job;
+pub(crate) mod limit;
 pub(crate) mod listen;
+pub(crate) mod object;
+pub(crate) mod queue;
 pub(crate) mod serve;

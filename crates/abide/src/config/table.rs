@@ -135,6 +135,59 @@ options! {
         }
     }
 
+    /// How URLs that come from data are fetched.
+    fetch: Fetch {
+        /// Whether URLs from data may reach this machine and private networks.
+        allow_private: bool = {
+            kind: Kind::Switch,
+            default: DefaultValue::Text("false"),
+        }
+        /// Who asks, as servers and robots files see it; empty for abide and its version.
+        user_agent: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Whether robots.txt is obeyed.
+        robots: bool = {
+            kind: Kind::Switch,
+            default: DefaultValue::Text("true"),
+        }
+    }
+
+    /// How downloads run.
+    downloads: Downloads {
+        /// Directory that files go to; empty for downloads in the data directory.
+        out: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Downloads at the same time; with 0 the server runs none and leaves them to queue run.
+        workers: usize = {
+            kind: Kind::Integer { min: 0, max: 256 },
+            default: DefaultValue::Integer(abide_downloads::WORKERS as i64),
+        }
+        /// Downloads at the same time from one host, until the limit host:* is set.
+        max_per_host: u32 = {
+            kind: Kind::Integer { min: 1, max: 1_000 },
+            default: DefaultValue::Integer(abide_downloads::PER_HOST as i64),
+        }
+        /// Failures after which a download is a dead letter, until the queue's policy is set.
+        max_attempts: u32 = {
+            kind: Kind::Integer { min: 1, max: 1_000 },
+            default: DefaultValue::Integer(3),
+        }
+        /// Wait before the second attempt; it doubles with each failure, until the queue's policy is set.
+        retry_backoff_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 86_400_000 },
+            default: DefaultValue::Integer(60_000),
+        }
+        /// The longest wait between attempts, until the queue's policy is set.
+        retry_backoff_max_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 86_400_000 },
+            default: DefaultValue::Integer(600_000),
+        }
+    }
+
     /// What is logged and how.
     log: Log {
         /// Least severe level that is logged.
@@ -151,10 +204,17 @@ options! {
     }
 }
 
-/// What the option that `flag` sets is for, without the full stop, as help has it.
-pub(crate) fn doc_of_flag(flag: &str) -> &'static str {
+/// What the option that `flag` sets is for and what it is if nobody sets it, as help has it.
+pub(crate) fn doc_of_flag(flag: &str) -> String {
     let spec = OPTIONS.iter().find(|spec| spec.flag == Some(flag));
-    spec.expect("the help asks only for flags of the table").doc.trim_end_matches('.')
+    let spec = spec.expect("the help asks only for flags of the table");
+    let default = match spec.default {
+        DefaultValue::Integer(number) => number.to_string(),
+        DefaultValue::Text(text) => text.to_owned(),
+        DefaultValue::Cores => "the number of cores".to_owned(),
+        DefaultValue::UserDataDir => "$XDG_DATA_HOME/abide or ~/.local/share/abide".to_owned(),
+    };
+    format!("{} [default: {default}]", spec.doc.trim_end_matches('.'))
 }
 
 #[cfg(test)]

@@ -26,18 +26,28 @@ fn busy_place() -> Place {
 fn every_option_is_shown_with_its_value_and_source() {
     insta::assert_snapshot!(busy_place().run("config show --listen 127.0.0.1:3"), @"
     exit 0
-    OPTION                 VALUE        FROM
-    server.listen          127.0.0.1:3  flag --listen
-    server.drain_ms        2000         env ABIDE_SERVER_DRAIN_MS
-    server.max_body_bytes  4194304      default
-    store.data_dir         data         abide.toml:6
-    engine.cache_mib       64           default
-    engine.readers         2            default
-    engine.inbox_calls     1000         default
-    jobs.workers           4            env ABIDE_JOBS_WORKERS
-    jobs.lease_ms          5000         default
-    log.level              debug        env ABIDE_LOG
-    log.format             auto         default
+    OPTION                              VALUE        FROM
+    server.listen                       127.0.0.1:3  flag --listen
+    server.drain_ms                     2000         env ABIDE_SERVER_DRAIN_MS
+    server.max_body_bytes               4194304      default
+    store.data_dir                      data         abide.toml:6
+    engine.cache_mib                    64           default
+    engine.readers                      2            default
+    engine.inbox_calls                  1000         default
+    jobs.workers                        4            env ABIDE_JOBS_WORKERS
+    jobs.lease_ms                       5000         default
+    coordinator.retain_finished_for_ms  3600000      default
+    fetch.allow_private                 false        default
+    fetch.user_agent                                 default
+    fetch.robots                        true         default
+    downloads.out                                    default
+    downloads.workers                   8            default
+    downloads.max_per_host              4            default
+    downloads.max_attempts              3            default
+    downloads.retry_backoff_ms          60000        default
+    downloads.retry_backoff_max_ms      600000       default
+    log.level                           debug        env ABIDE_LOG
+    log.format                          auto         default
     ");
 }
 
@@ -142,6 +152,106 @@ fn json_says_the_same() {
           "env": "ABIDE_JOBS_LEASE_MS",
           "secret": false,
           "doc": "How long a job stays with a worker that stopped its heartbeat."
+        },
+        {
+          "option": "coordinator.retain_finished_for_ms",
+          "value": 3600000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_COORDINATOR_RETAIN_FINISHED_FOR_MS",
+          "secret": false,
+          "doc": "How long a finished item is kept when it is not among the newest 50."
+        },
+        {
+          "option": "fetch.allow_private",
+          "value": false,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_FETCH_ALLOW_PRIVATE",
+          "secret": false,
+          "doc": "Whether URLs from data may reach this machine and private networks."
+        },
+        {
+          "option": "fetch.user_agent",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_FETCH_USER_AGENT",
+          "secret": false,
+          "doc": "Who asks, as servers and robots files see it; empty for abide and its version."
+        },
+        {
+          "option": "fetch.robots",
+          "value": true,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_FETCH_ROBOTS",
+          "secret": false,
+          "doc": "Whether robots.txt is obeyed."
+        },
+        {
+          "option": "downloads.out",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_OUT",
+          "secret": false,
+          "doc": "Directory that files go to; empty for downloads in the data directory."
+        },
+        {
+          "option": "downloads.workers",
+          "value": 8,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_WORKERS",
+          "secret": false,
+          "doc": "Downloads at the same time; with 0 the server runs none and leaves them to queue run."
+        },
+        {
+          "option": "downloads.max_per_host",
+          "value": 4,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_MAX_PER_HOST",
+          "secret": false,
+          "doc": "Downloads at the same time from one host, until the limit host:* is set."
+        },
+        {
+          "option": "downloads.max_attempts",
+          "value": 3,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_MAX_ATTEMPTS",
+          "secret": false,
+          "doc": "Failures after which a download is a dead letter, until the queue's policy is set."
+        },
+        {
+          "option": "downloads.retry_backoff_ms",
+          "value": 60000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MS",
+          "secret": false,
+          "doc": "Wait before the second attempt; it doubles with each failure, until the queue's policy is set."
+        },
+        {
+          "option": "downloads.retry_backoff_max_ms",
+          "value": 600000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
+          "secret": false,
+          "doc": "The longest wait between attempts, until the queue's policy is set."
         },
         {
           "option": "log.level",

@@ -18,15 +18,24 @@ fn version_and_help_are_data() {
     Usage: abide [OPTIONS] <COMMAND>
 
     Commands:
-      serve   Run the server until it is told to stop
-      bench   Measure this machine, or serve a durable counter for load from outside
-      config  Show or check the configuration
-      help    Print this message or the help of the given subcommand(s)
+      serve        Run the server until it is told to stop
+      queue        Enter things to download, and download them
+      job          Look at jobs and cancel them
+      object       Look at objects
+      dead         Look at what used up its attempts, and replay it
+      limit        Look at limits and set them
+      backup       Copy the store to a new file, while it is in use or not
+      restore      Check a backup and put it into a data directory that has no data
+      doctor       Check the data directory, disk, clock and port, and say how to mend what is wrong
+      completions  Print completions for a shell
+      bench        Measure this machine, or serve a durable counter for load from outside
+      config       Show or check the configuration
+      help         Print this message or the help of the given subcommand(s)
 
     Options:
           --json            Print data and errors as JSON
           --config <FILE>   Read this file instead of ABIDE_CONFIG, ./abide.toml or abide.toml in the data directory
-          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time
+          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time [default: $XDG_DATA_HOME/abide or ~/.local/share/abide]
       -h, --help            Print help
       -V, --version         Print version
 
@@ -35,6 +44,8 @@ fn version_and_help_are_data() {
       1  it failed
       2  the command line or the configuration is wrong
       3  the data directory cannot be used
+      4  part of it did not work: some lines were refused, or some jobs failed
+      5  the server that owns the data directory cannot be reached, or denies it
     ");
     insta::assert_snapshot!(Place::new().run("serve --help"), @"
     exit 0
@@ -44,9 +55,9 @@ fn version_and_help_are_data() {
 
     Options:
           --json            Print data and errors as JSON
-          --listen <ADDR>   Address and port to listen on; other than loopback only once there is a token
+          --listen <ADDR>   Address and port to listen on; other than loopback only once there is a token [default: 127.0.0.1:8787]
           --config <FILE>   Read this file instead of ABIDE_CONFIG, ./abide.toml or abide.toml in the data directory
-          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time
+          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time [default: $XDG_DATA_HOME/abide or ~/.local/share/abide]
       -h, --help            Print help
 
     Exit codes:
@@ -54,6 +65,8 @@ fn version_and_help_are_data() {
       1  it failed
       2  the command line or the configuration is wrong
       3  the data directory cannot be used
+      4  part of it did not work: some lines were refused, or some jobs failed
+      5  the server that owns the data directory cannot be reached, or denies it
     ");
     insta::assert_snapshot!(Place::new().run("config --help"), @"
     exit 0
@@ -69,7 +82,7 @@ fn version_and_help_are_data() {
     Options:
           --json            Print data and errors as JSON
           --config <FILE>   Read this file instead of ABIDE_CONFIG, ./abide.toml or abide.toml in the data directory
-          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time
+          --data-dir <DIR>  Directory that holds the database and everything else; one process owns it at a time [default: $XDG_DATA_HOME/abide or ~/.local/share/abide]
       -h, --help            Print help
 
     Options come from defaults, then abide.toml, then the environment (ABIDE_SECTION_KEY), then flags; the later wins.

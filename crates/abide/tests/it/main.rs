@@ -9,5 +9,6 @@ mod exit_code;
 mod kill;
 mod place;
 mod python;
+mod queue;
 mod serve;
 mod served;

@@ -1,0 +1,45 @@
+//! `/`: the page for people. It is the same for everybody; what it shows it asks for with the visitor's token.
+
+use crate::role::Role;
+use crate::route::Routes;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+
+const INDEX: &str = include_str!("../web/index.html");
+const STYLE: &str = include_str!("../web/style.css");
+const SCRIPT: &str = include_str!("../web/app.js");
+
+/// Nothing but what this server gives out, and in no frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Its routes.
+pub(crate) fn routes() -> Routes {
+    Routes::new()
+        .get("/", Role::Anyone, "the page for people", index)
+        .get("/assets/style.css", Role::Anyone, "its style", style)
+        .get("/assets/app.js", Role::Anyone, "its script", script)
+}
+
+async fn index() -> Response {
+    with_headers("text/html; charset=utf-8", INDEX)
+}
+
+async fn style() -> Response {
+    with_headers("text/css; charset=utf-8", STYLE)
+}
+
+async fn script() -> Response {
+    with_headers("text/javascript; charset=utf-8", SCRIPT)
+}
+
+fn with_headers(media: &'static str, text: &'static str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, media),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    (headers, text).into_response()
+}

@@ -1,0 +1,171 @@
+//! Backups: a copy of the whole store at one instant, and the way back.
+
+use crate::error::{Fault, OpenError};
+use crate::migrate;
+use crate::open::{self, FILE, sync_dir};
+use crate::store::SqliteStore;
+use crate::{DataDir, has_data};
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A backup that was not made, or not restored.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// Something is there already.
+    #[error("{} is there already: give another file, or remove it", path.display())]
+    Exists {
+        /// What.
+        path: PathBuf,
+    },
+    /// There is data that would be lost.
+    #[error("{} has data: restore into another directory, or move it away", dir.display())]
+    HasData {
+        /// Where.
+        dir: PathBuf,
+    },
+    /// The file cannot be read or written.
+    #[error("{} cannot be used: {error}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The backup is not whole.
+    #[error("{} is damaged: {reason}; use another backup", path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// The store, the backup or the directory cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// A backup that was made or restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackupDone {
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// Copies the store in `dir`, as it is at one instant, to the file `to`, which must not be there. The store may be in use:
+/// its writer goes on. The file appears whole and durable, or not at all.
+pub fn backup(dir: &Path, to: &Path) -> Result<BackupDone, BackupError> {
+    if to.symlink_metadata().is_ok() {
+        return Err(BackupError::Exists { path: to.into() });
+    }
+    let part = beside(to);
+    remove(&part)?;
+    // Made first, so that nobody else can read what is copied into it.
+    private(&part)?;
+    let source = dir.join(FILE);
+    let copied = copy(&source, &part).and_then(|()| put(&part, to));
+    if copied.is_err() {
+        // What is left of it is of no use, and removed at the next try if not now.
+        drop(std::fs::remove_file(&part));
+    }
+    copied
+}
+
+/// Puts the backup `from` into `dir`, which must have no data. It is checked first; what is wrong with it is said, and
+/// nothing is changed.
+pub fn restore(from: &Path, dir: &Path) -> Result<BackupDone, BackupError> {
+    check(from)?;
+    let owned = DataDir::open(dir)?;
+    if has_data(dir) {
+        return Err(BackupError::HasData { dir: dir.into() });
+    }
+    let target = dir.join(FILE);
+    let part = beside(&target);
+    remove(&part)?;
+    let mut into = private(&part)?;
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        move |error| BackupError::Io { path, error }
+    };
+    let mut source = File::open(from).map_err(io(from))?;
+    io::copy(&mut source, &mut into).map_err(io(&part))?;
+    let done = put(&part, &target)?;
+    drop(SqliteStore::open(owned.path())?);
+    Ok(done)
+}
+
+/// Whether the file is a whole store of ours.
+fn check(path: &Path) -> Result<(), BackupError> {
+    File::open(path).map_err(|error| BackupError::Io { path: path.into(), error })?;
+    let conn = reading(path)?;
+    migrate::identify(path, &conn)?;
+    let damaged =
+        |error: rusqlite::Error| BackupError::Damaged { path: path.into(), reason: error.to_string() };
+    let schema: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(damaged)?;
+    if schema == 0 {
+        let reason = "it holds no store".to_owned();
+        return Err(BackupError::Damaged { path: path.into(), reason });
+    }
+    let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(damaged)?;
+    if found == "ok" { Ok(()) } else { Err(BackupError::Damaged { path: path.into(), reason: found }) }
+}
+
+fn copy(source: &Path, part: &Path) -> Result<(), BackupError> {
+    let conn = reading(source)?;
+    let name = part.to_str().ok_or_else(|| BackupError::Io {
+        path: part.into(),
+        error: io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8"),
+    })?;
+    let fault = |error: rusqlite::Error| OpenError::of_fault(part, Fault::from(error));
+    conn.execute("VACUUM INTO ?1", [name]).map_err(fault)?;
+    Ok(())
+}
+
+fn reading(path: &Path) -> Result<Connection, BackupError> {
+    let fault = |error: rusqlite::Error| OpenError::of_fault(path, Fault::from(error));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(fault)?;
+    conn.busy_timeout(open::BUSY).map_err(fault)?;
+    Ok(conn)
+}
+
+/// Makes `part` durable and gives it its name, unless something has that name.
+fn put(part: &Path, to: &Path) -> Result<BackupDone, BackupError> {
+    let io = |error| BackupError::Io { path: to.into(), error };
+    let file = File::open(part).map_err(io)?;
+    file.sync_all().map_err(io)?;
+    let bytes = file.metadata().map_err(io)?.len();
+    match std::fs::hard_link(part, to) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            return Err(BackupError::Exists { path: to.into() });
+        }
+        Err(error) => return Err(io(error)),
+    }
+    remove(part)?;
+    sync_dir(to.parent().unwrap_or(Path::new(".")))?;
+    Ok(BackupDone { bytes })
+}
+
+/// The place beside a file where it is made.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+fn private(path: &Path) -> Result<File, BackupError> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.map_err(|error| BackupError::Io { path: path.into(), error })
+}
+
+fn remove(path: &Path) -> Result<(), BackupError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(BackupError::Io { path: path.into(), error })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! `abide job`: looking at jobs and cancelling them.
+
+use abide_core::time::Time;
+use abide_store::view::JobView;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cli::{JobCommand, JobListArgs};
+use crate::columns::columns;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::{Output, decoded, instant, shortened};
+use crate::reach::{self, Missing, Path};
+
+#[derive(Deserialize)]
+struct JobPage {
+    jobs: Vec<JobView>,
+    next: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Why {
+    causes: Vec<Cause>,
+}
+
+#[derive(Deserialize)]
+struct Cause {
+    sentence: String,
+}
+
+/// Does what was asked.
+pub(crate) fn run(config: &Config, command: &JobCommand, output: Output) -> Result<(), Failure> {
+    match command {
+        JobCommand::List(args) => list(config, args, output),
+        JobCommand::Show { job } => show(config, *job, output),
+        JobCommand::Why { job } => why(config, *job, output),
+        JobCommand::Cancel { job } => cancel(config, *job, output),
+    }
+}
+
+fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failure> {
+    let path = Path::v1(["jobs"])
+        .with("state", args.state.as_ref())
+        .with("queue", args.queue.as_ref())
+        .with("kind", args.kind.as_ref())
+        .with("owner", args.owner.as_ref())
+        .with("limit", Some(args.page.limit))
+        .with("after", args.page.after.as_ref());
+    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let page: JobPage = decoded(&document)?;
+    let row = |job: &JobView| {
+        [
+            job.job.to_string(),
+            job.queue.to_string(),
+            job.kind.to_string(),
+            job.state.to_string(),
+            job.attempt.to_string(),
+            job.unique_key.as_ref().map_or_else(|| "-".to_owned(), |key| shortened(key.as_str(), 40)),
+            instant(job.updated_at),
+            job.reason.as_deref().map_or_else(String::new, |reason| shortened(reason, 60)),
+        ]
+    };
+    let rows: Vec<_> = page.jobs.iter().map(row).collect();
+    let mut text =
+        columns(["JOB", "QUEUE", "KIND", "STATE", "ATTEMPT", "UNIQUE KEY", "UPDATED", "REASON"], &rows);
+    if let Some(next) = page.next {
+        text.push_str(&format!("more: --after {next}\n"));
+    }
+    output.data(&text, &document)
+}
+
+fn show(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
+    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+        Ok(client.get(&Path::v1(["jobs", &job.to_string()])).await?)
+    })?;
+    output.data(&whole(&decoded(&document)?), &document)
+}
+
+/// Everything about a job, a line for each thing that is known.
+fn whole(job: &JobView) -> String {
+    let text = |text: &dyn ToString| Some(text.to_string());
+    let at = |at: Time| Some(instant(at));
+    let lines = [
+        ("job", text(&job.job)),
+        ("queue", text(&job.queue)),
+        ("kind", text(&job.kind)),
+        ("state", text(&job.state)),
+        ("priority", text(&job.priority)),
+        ("unique key", job.unique_key.as_ref().map(ToString::to_string)),
+        (
+            "limits",
+            (!job.limit_keys.is_empty())
+                .then(|| job.limit_keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+        ),
+        ("owner", job.owner.as_ref().map(|owner| owner.object.to_string())),
+        ("failures", text(&format!("{} of {}", job.failures, job.max_attempts))),
+        ("run at", at(job.run_at)),
+        ("created", at(job.created_at)),
+        ("finished", job.finished_at.and_then(at)),
+        ("worker", job.worker.as_ref().map(ToString::to_string)),
+        ("progress", job.progress.as_ref().map(|note| note.as_str().to_owned())),
+        ("reason", job.reason.clone()),
+        ("result", job.result.as_ref().map(|result| result.as_str().to_owned())),
+        ("payload", Some(job.payload.as_str().to_owned())),
+    ];
+    let mut shown: String =
+        lines.into_iter().filter_map(|(name, value)| Some(format!("{name:<11} {}\n", value?))).collect();
+    if !job.attempts.is_empty() {
+        let row = |attempt: &abide_core::job::Attempt| {
+            [
+                attempt.attempt.to_string(),
+                attempt.worker.to_string(),
+                instant(attempt.started_at),
+                format!("{} ms", attempt.ended_at.since(attempt.started_at)),
+                attempt.end.as_str().to_owned(),
+                attempt.reason.clone().unwrap_or_default(),
+            ]
+        };
+        let rows: Vec<_> = job.attempts.iter().map(row).collect();
+        shown.push('\n');
+        shown.push_str(&columns(["ATTEMPT", "WORKER", "STARTED", "TOOK", "END", "REASON"], &rows));
+    }
+    shown
+}
+
+fn why(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
+    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+        Ok(client.get(&Path::v1(["jobs", &job.to_string(), "why"])).await?)
+    })?;
+    let Why { causes } = decoded(&document)?;
+    let text: String = causes.iter().map(|cause| format!("{}\n", cause.sentence)).collect();
+    output.data(&text, &document)
+}
+
+fn cancel(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
+    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+        Ok(client.act(&Path::v1(["jobs", &job.to_string(), "cancel"])).await?)
+    })?;
+    let state = document["state"].as_str().unwrap_or_default();
+    output.data(&format!("\u{2713} Job {job} was cancelled; it is {state}\n"), &document)
+}

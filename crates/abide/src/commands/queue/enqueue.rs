@@ -1,0 +1,190 @@
+//! `abide queue enqueue` and `abide queue import`: artifacts in.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::path::Path as FilePath;
+
+use abide_core::name::QueueName;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::batches::{Batch, Entered};
+use super::lines::{Lines, job_of};
+use crate::cli::{EnqueueArgs, ImportArgs};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reach::{self, Client, Missing, Path};
+
+/// Batches that wait to be sent while the next is read: memory stays bounded however long the file is.
+const BATCHES_WAITING: usize = 2;
+/// Bytes read from the file at a time.
+const READ_BYTES: usize = 256 * 1024;
+
+/// What became of the lines of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+struct Imported {
+    new: u64,
+    duplicate: u64,
+    errors: u64,
+}
+
+#[derive(Serialize)]
+struct BadLine<'a> {
+    line: u64,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct EnqueuedDocument<'a> {
+    artifact_id: &'a str,
+    job: i64,
+    duplicate: bool,
+}
+
+/// Enters one artifact, or a file.
+pub(super) fn enqueue(config: &Config, args: &EnqueueArgs, output: Output) -> Result<(), Failure> {
+    match (&args.input, &args.id) {
+        (Some(input), _) => lines_of(config, input, &args.queue, None, output),
+        (None, id) => {
+            let id = id.as_deref().expect("the command line has an id or a file");
+            one(config, id, args.artifact.as_deref().unwrap_or("{}"), &args.queue, output)
+        }
+    }
+}
+
+/// Enters a file.
+pub(super) fn import(config: &Config, args: &ImportArgs, output: Output) -> Result<(), Failure> {
+    lines_of(config, &args.file, &args.queue, args.limit, output)
+}
+
+fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -> Result<(), Failure> {
+    let job = job_of(&with_id(id, artifact)?, &QueueName::new(queue)?).map_err(Failure::Artifact)?;
+    let mut batch = Batch::new(config.server.max_body_bytes);
+    batch.add(&job);
+    let body = batch.take().expect("a job was added");
+    let entered: Entered = reach::with(config, Missing::Create, async |client| {
+        Ok(client.post_text(&Path::v1(["jobs"]), body).await?)
+    })?;
+    let answer = &entered.jobs[0];
+    let text = match answer.duplicate {
+        false => format!("\u{2713} Enqueued: {id}\n"),
+        true => format!("\u{24d8} Already queued (idempotent): {id}\n"),
+    };
+    let document = EnqueuedDocument { artifact_id: id, job: answer.job, duplicate: answer.duplicate };
+    output.data(&text, &document)
+}
+
+/// The artifact with its id in it.
+fn with_id(id: &str, artifact: &str) -> Result<String, Failure> {
+    let mut fields: Map<String, Value> =
+        serde_json::from_str(artifact).map_err(|error| Failure::Artifact(format!("{artifact}: {error}")))?;
+    for name in ["artifact_id", "id"] {
+        if let Some(other) = fields.remove(name).filter(|other| other.as_str() != Some(id)) {
+            return Err(Failure::Artifact(format!("its {name} is {other}, and the command names {id:?}")));
+        }
+    }
+    fields.insert("artifact_id".to_owned(), Value::String(id.to_owned()));
+    Ok(Value::Object(fields).to_string())
+}
+
+fn lines_of(
+    config: &Config,
+    input: &FilePath,
+    queue: &str,
+    limit: Option<u64>,
+    output: Output,
+) -> Result<(), Failure> {
+    let queue = QueueName::new(queue)?;
+    let (reader, bytes) = open(input)?;
+    let bar = bar(bytes, output);
+    let reader = BufReader::with_capacity(READ_BYTES, bar.wrap_read(reader));
+    let lines = Lines::new(reader, queue, limit);
+    let imported = reach::with(config, Missing::Create, async |client| {
+        enter(client, lines, config.server.max_body_bytes, &bar, output)
+            .await?
+            .map_err(|error| Failure::Input { path: input.to_owned(), error })
+    })?;
+    bar.finish_and_clear();
+    let Imported { new, duplicate, errors } = imported;
+    let text = format!("\u{2713} Import complete: {new} new, {duplicate} duplicate, {errors} errors\n");
+    output.data(&text, &imported)?;
+    match errors {
+        0 => Ok(()),
+        errors => Err(Failure::Partly(format!("{errors} lines were not entered"))),
+    }
+}
+
+fn open(input: &FilePath) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure> {
+    if input == FilePath::new("-") {
+        return Ok((Box::new(io::stdin()), None));
+    }
+    let failed = |error| Failure::Input { path: input.to_owned(), error };
+    let file = File::open(input).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    if found.is_dir() {
+        return Err(failed(io::ErrorKind::IsADirectory.into()));
+    }
+    Ok((Box::new(file), found.is_file().then_some(found.len())))
+}
+
+/// Reads in a thread of its own while batches are on their way.
+async fn enter<R: io::BufRead + Send + 'static>(
+    client: &Client,
+    mut lines: Lines<R>,
+    body_max: usize,
+    bar: &ProgressBar,
+    output: Output,
+) -> Result<io::Result<Imported>, Failure> {
+    let (sender, mut batches) = mpsc::channel::<String>(BATCHES_WAITING);
+    let shown = bar.clone();
+    let reading = tokio::task::spawn_blocking(move || -> io::Result<u64> {
+        let mut batch = Batch::new(body_max);
+        let mut errors = 0;
+        while let Some(line) = lines.next()? {
+            match line.job {
+                Ok(job) => {
+                    if let Some(full) = batch.add(&job)
+                        && sender.blocking_send(full).is_err()
+                    {
+                        return Ok(errors);
+                    }
+                }
+                Err(reason) => {
+                    errors += 1;
+                    let text = format!("line {}: {reason}", line.number);
+                    shown.suspend(|| output.message(&text, &BadLine { line: line.number, reason: &reason }));
+                }
+            }
+        }
+        if let Some(last) = batch.take() {
+            // Nobody waits for it only if an earlier one failed, which is said there.
+            drop(sender.blocking_send(last));
+        }
+        Ok(errors)
+    });
+    let mut imported = Imported::default();
+    while let Some(body) = batches.recv().await {
+        let entered: Entered = client.post_text(&Path::v1(["jobs"]), body).await?;
+        let duplicate = entered.jobs.iter().filter(|job| job.duplicate).count() as u64;
+        imported.duplicate += duplicate;
+        imported.new += entered.jobs.len() as u64 - duplicate;
+    }
+    let errors = reading.await.expect("reading lines does not panic");
+    Ok(errors.map(|errors| Imported { errors, ..imported }))
+}
+
+fn bar(bytes: Option<u64>, output: Output) -> ProgressBar {
+    let target = match output {
+        Output::Text if io::stderr().is_terminal() => ProgressDrawTarget::stderr(),
+        Output::Text | Output::Json => ProgressDrawTarget::hidden(),
+    };
+    let bar = ProgressBar::with_draw_target(bytes, target);
+    let style = match bytes {
+        Some(_) => "{bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
+        None => "{bytes} {bytes_per_sec}",
+    };
+    bar.with_style(ProgressStyle::with_template(style).expect("a template of known keys"))
+}

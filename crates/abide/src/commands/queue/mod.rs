@@ -1,0 +1,42 @@
+//! `abide queue`: a list of things to get in, files out.
+
+mod batches;
+mod counts;
+mod enqueue;
+mod lines;
+mod puller;
+mod retry_failed;
+mod run;
+mod stats;
+mod tally;
+
+use serde_json::Value;
+
+use crate::cli::QueueCommand;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reach::{self, Missing, Path};
+
+/// Does what was asked.
+pub(crate) fn run(config: &Config, command: &QueueCommand, output: Output) -> Result<(), Failure> {
+    match command {
+        QueueCommand::Enqueue(args) => enqueue::enqueue(config, args, output),
+        QueueCommand::Import(args) => enqueue::import(config, args, output),
+        QueueCommand::Run(args) => run::run(config, args, output),
+        QueueCommand::Stats { queue } => stats::run(config, queue, output),
+        QueueCommand::RetryFailed { dry_run, queue } => {
+            let mode = if *dry_run { retry_failed::Mode::DryRun } else { retry_failed::Mode::Retry };
+            retry_failed::run(config, queue, mode, output)
+        }
+        QueueCommand::Pause { queue } => steer(config, queue, "pause", "paused", output),
+        QueueCommand::Resume { queue } => steer(config, queue, "resume", "running", output),
+    }
+}
+
+fn steer(config: &Config, queue: &str, verb: &str, became: &str, output: Output) -> Result<(), Failure> {
+    let document: Value = reach::with(config, Missing::Create, async |client| {
+        Ok(client.act(&Path::v1(["queues", queue, verb])).await?)
+    })?;
+    output.data(&format!("\u{2713} Queue {queue} is {became}\n"), &document)
+}

@@ -1,0 +1,116 @@
+//! `abide queue retry-failed`: fresh attempts for what failed.
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reach::{self, Client, Missing, Path, ReachError};
+
+/// Jobs on one page.
+const PAGE: usize = 1_000;
+/// Requests under way at once: they share a sync.
+const AT_ONCE: usize = 64;
+/// Jobs that a person is shown.
+const SHOWN: usize = 100;
+
+/// Whether anything is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Only says which.
+    DryRun,
+    /// Retries them.
+    Retry,
+}
+
+#[derive(Deserialize)]
+struct JobPage {
+    jobs: Vec<FailedJob>,
+    next: Option<i64>,
+}
+
+/// A job that failed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct FailedJob {
+    job: i64,
+    #[serde(rename(serialize = "artifact_id"))]
+    unique_key: Option<String>,
+    #[serde(rename(serialize = "attempts"))]
+    failures: u32,
+    reason: Option<String>,
+}
+
+/// What was found and done.
+#[derive(Default, Serialize)]
+struct Retried {
+    failed: usize,
+    retried: usize,
+    /// The newest of them.
+    jobs: Vec<FailedJob>,
+}
+
+/// Retries the failed jobs of a queue.
+pub(super) fn run(config: &Config, queue: &str, mode: Mode, output: Output) -> Result<(), Failure> {
+    let retried = reach::with(config, Missing::Refuse, async |client| {
+        let mut retried = Retried::default();
+        let mut after = None;
+        loop {
+            let path = Path::v1(["jobs"])
+                .with("state", Some("failed"))
+                .with("queue", Some(queue))
+                .with("limit", Some(PAGE))
+                .with("after", after);
+            let page: JobPage = client.get(&path).await?;
+            retried.failed += page.jobs.len();
+            match mode {
+                Mode::DryRun => {}
+                Mode::Retry => retried.retried += retry(client, &page.jobs).await?,
+            }
+            let room = SHOWN.saturating_sub(retried.jobs.len());
+            retried.jobs.extend(page.jobs.into_iter().take(room));
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(retried),
+            }
+        }
+    })?;
+    output.data(&text(&retried, mode), &retried)
+}
+
+async fn retry(client: &Client, jobs: &[FailedJob]) -> Result<usize, ReachError> {
+    let one = |job: &FailedJob| {
+        let path = Path::v1(["jobs", &job.job.to_string(), "retry"]);
+        async move {
+            match client.act::<Value>(&path).await {
+                Ok(_) => Ok(1),
+                // Somebody else was faster: it runs again already, or is gone.
+                Err(ReachError::Refused { .. }) => Ok(0),
+                Err(other) => Err(other),
+            }
+        }
+    };
+    let futures: Vec<_> = jobs.iter().map(one).collect();
+    stream::iter(futures).buffer_unordered(AT_ONCE).try_fold(0, async |sum, one| Ok(sum + one)).await
+}
+
+fn text(found: &Retried, mode: Mode) -> String {
+    let Retried { failed, retried, jobs } = found;
+    if *failed == 0 {
+        return "No failed jobs to retry\n".to_owned();
+    }
+    let mut text = format!("Found {failed} failed jobs:\n");
+    for FailedJob { job, unique_key, failures, .. } in jobs {
+        let name = unique_key.clone().unwrap_or_else(|| format!("job {job}"));
+        text.push_str(&format!("  - {name} (attempts: {failures})\n"));
+    }
+    if *failed > jobs.len() {
+        text.push_str(&format!("  and {} more\n", failed - jobs.len()));
+    }
+    match mode {
+        Mode::DryRun => text.push_str("\u{2713} Dry run complete (no changes made)\n"),
+        Mode::Retry => text.push_str(&format!("\u{2713} Retried {retried} jobs\n")),
+    }
+    text
+}

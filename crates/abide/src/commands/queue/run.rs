@@ -1,0 +1,295 @@
+//! `abide queue run`: downloads what waits, in this process or as a worker of the server beside it.
+
+use std::future::{Future, pending};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use abide_core::name::{LimitKey, QueueName};
+use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::counts::{self, Counts};
+use super::puller::{Puller, Told};
+use super::tally::{Counted, Ended, Tally};
+use crate::cli::RunArgs;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::host::{runtime, told_to_stop};
+use crate::output::Output;
+use crate::reach::{Client, Missing, Path, Reach, ReachError};
+use crate::services::{Hosted, downloads};
+
+/// How often the queue is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often a line says how far it is, away from a terminal.
+const SAY: Duration = Duration::from_secs(2);
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Why {
+    Drained,
+    MaxJobs,
+    MaxSeconds,
+    ToldToStop,
+}
+
+#[derive(Serialize)]
+struct Ran {
+    ended: Why,
+    #[serde(flatten)]
+    attempts: Ended,
+    seconds: f64,
+}
+
+/// Runs until there is a reason to end.
+pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(), Failure> {
+    let queue = QueueName::new(&args.queue)?;
+    let limits = limits(args)?;
+    let slots = args.workers.map_or(config.downloads.workers, usize::from);
+    let slots = if slots == 0 { WORKERS } else { slots };
+    let dir = match &args.out {
+        Some(out) => out.clone(),
+        None => downloads::dir(config),
+    };
+    let dir = absolute(dir)?;
+    let tally = Tally::new(args.max_jobs);
+    let worker =
+        Counted { worker: Downloads::new(downloads::fetcher(&config.fetch)?, dir), tally: tally.clone() };
+    runtime()?.block_on(async {
+        let told = told_to_stop().map_err(Failure::System)?;
+        set_limits(config, &limits).await?;
+        let reach = Reach::open(config, Missing::Create, || {
+            let mut hosted = Hosted::for_commands(config)?;
+            hosted.registry.worker(queue.as_str(), DOWNLOAD, slots, worker.clone())?;
+            Ok(hosted)
+        })
+        .await?;
+        let client = reach.client().clone();
+        let began = Instant::now();
+        let pulling = match &reach {
+            Reach::Server(client) => Some(pull(config, client, &queue, slots, worker, &tally)),
+            Reach::Own(..) => None,
+        };
+        let place = if pulling.is_some() { "for the running server" } else { "in this process" };
+        let text = format!("Starting {slots} workers {place}...");
+        output.message(&text, &json!({ "workers": slots, "of_a_server": pulling.is_some() }));
+        let watched = watch(&client, args, &tally, told, output);
+        let ended = match pulling {
+            None => watched.await,
+            Some(pulling) => pulling.beside(config.server.drain_ms, watched).await,
+        };
+        reach.close().await;
+        report(ended?, &tally, began, output)
+    })
+}
+
+/// What the flags say about limits.
+fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, Value)>, Failure> {
+    let of_hosts = args.max_per_host.map(|concurrency| ("host:*".to_owned(), concurrency));
+    let of_resolvers =
+        args.max_per_resolver.iter().map(|limit| (format!("resolver:{}", limit.resolver), limit.concurrency));
+    of_hosts
+        .into_iter()
+        .chain(of_resolvers)
+        .map(|(key, concurrency)| Ok((LimitKey::new(key)?, json!({ "concurrency": concurrency }))))
+        .collect()
+}
+
+/// Sets limits before any worker starts: one that runs already would not wait for them.
+async fn set_limits(config: &Config, limits: &[(LimitKey, Value)]) -> Result<(), Failure> {
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let reach = Reach::open(config, Missing::Create, || Hosted::for_commands(config)).await?;
+    let mut set = Ok(());
+    for (key, policy) in limits {
+        let path = Path::v1(["limits", key.as_str()]);
+        set = set.and(reach.client().put::<Value>(&path, policy).await.map(drop));
+    }
+    reach.close().await;
+    Ok(set?)
+}
+
+fn absolute(dir: PathBuf) -> Result<PathBuf, Failure> {
+    std::path::absolute(&dir).map_err(|error| Failure::Input { path: dir, error })
+}
+
+/// A puller under way.
+struct Pulling {
+    tell: watch::Sender<Told>,
+    puller: JoinHandle<Result<(), ReachError>>,
+}
+
+fn pull(
+    config: &Config,
+    client: &Client,
+    queue: &QueueName,
+    slots: usize,
+    worker: Counted<Downloads>,
+    tally: &Tally,
+) -> Pulling {
+    let (tell, told) = watch::channel(Told::Run);
+    let puller = Puller {
+        client: client.clone(),
+        name: format!("queue-run-{}", std::process::id()),
+        queue: queue.to_string(),
+        kind: DOWNLOAD,
+        slots,
+        lease_ms: config.jobs.lease_ms,
+        worker: std::sync::Arc::new(worker),
+        tally: tally.clone(),
+    };
+    Pulling { tell, puller: tokio::spawn(puller.run(told)) }
+}
+
+impl Pulling {
+    /// Pulls until `watched` says why to end, then lets what runs finish, and stops it when half of the time is over.
+    async fn beside(
+        self,
+        drain_ms: u64,
+        watched: impl Future<Output = Result<Why, Failure>>,
+    ) -> Result<Why, Failure> {
+        let Pulling { tell, mut puller } = self;
+        let joined = |joined: Result<Result<(), ReachError>, _>| joined.expect("a puller does not panic");
+        let why = tokio::select! {
+            why = watched => why,
+            ended = &mut puller => return Err(joined(ended).expect_err("a puller ends when told").into()),
+        };
+        tell.send_replace(Told::Finish);
+        let pulled = match tokio::time::timeout(Duration::from_millis(drain_ms / 2), &mut puller).await {
+            Ok(ended) => joined(ended),
+            Err(_) => {
+                tell.send_replace(Told::Stop);
+                joined(puller.await)
+            }
+        };
+        pulled?;
+        why
+    }
+}
+
+/// Shows how far it is until there is a reason to end.
+async fn watch(
+    client: &Client,
+    args: &RunArgs,
+    tally: &Tally,
+    told: impl Future<Output = ()>,
+    output: Output,
+) -> Result<Why, Failure> {
+    let seconds_over = async {
+        match args.max_seconds {
+            Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = told => Ok(Why::ToldToStop),
+        () = seconds_over => Ok(Why::MaxSeconds),
+        () = tally.used_up() => Ok(Why::MaxJobs),
+        drained = look(client, args, tally, output) => drained.map(|()| Why::Drained),
+    }
+}
+
+/// Looks at the queue now and then. Resolves when nothing is left, if that ends the run.
+async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) -> Result<(), Failure> {
+    let bar = bar(output);
+    let mut tick = tokio::time::interval(LOOK);
+    let mut said: Option<(Instant, Counts)> = None;
+    let mut has_said_paused = false;
+    loop {
+        tick.tick().await;
+        let found = match counts::read(client, &args.queue).await {
+            Ok(found) => found,
+            // A server that starts again is waited for by whoever pulls from it.
+            Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let counts = Counts::from(found.counts);
+        if found.policy.paused && !has_said_paused {
+            has_said_paused = true;
+            let text =
+                format!("The queue {} is paused: `abide queue resume` lets its jobs start", args.queue);
+            bar.suspend(|| output.message(&text, &json!({ "paused": args.queue })));
+        }
+        let ended = tally.ended();
+        bar.set_length(ended.over() + counts.left());
+        bar.set_position(ended.over());
+        bar.set_message(format!("{} running, {}", counts.in_progress, HumanBytes(ended.bytes)));
+        let is_news = said.is_none_or(|(at, before)| at.elapsed() >= SAY && before != counts);
+        if bar.is_hidden() && is_news {
+            said = Some((Instant::now(), counts));
+            let Counts { queued, in_progress, done, .. } = counts;
+            let text = format!("Queue: queued={queued}, in_progress={in_progress}, done={done}");
+            output.message(&text, &counts);
+        }
+        if args.drain && is_drained(client, &args.queue, &counts).await? {
+            bar.finish_and_clear();
+            return Ok(());
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct JobPage {
+    jobs: Vec<Value>,
+}
+
+/// Whether nothing is left that a download could do: what waits for a URL does not count.
+async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<bool, ReachError> {
+    if counts.left() == 0 {
+        return Ok(true);
+    }
+    for state in ["running", "ready", "scheduled"] {
+        let path = Path::v1(["jobs"])
+            .with("state", Some(state))
+            .with("queue", Some(queue))
+            .with("kind", Some(DOWNLOAD))
+            .with("limit", Some(1));
+        match client.get::<JobPage>(&path).await {
+            Ok(page) if page.jobs.is_empty() => {}
+            Ok(_) | Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+fn bar(output: Output) -> ProgressBar {
+    let target = match output {
+        Output::Text if io::stderr().is_terminal() => ProgressDrawTarget::stderr(),
+        Output::Text | Output::Json => ProgressDrawTarget::hidden(),
+    };
+    let style = "{bar:30} {pos}/{len} {per_sec}, {eta} left, {msg}";
+    ProgressBar::with_draw_target(Some(0), target)
+        .with_style(ProgressStyle::with_template(style).expect("a template of known keys"))
+}
+
+fn report(ended: Why, tally: &Tally, began: Instant, output: Output) -> Result<(), Failure> {
+    let seconds = began.elapsed().as_secs_f64();
+    let attempts = tally.ended();
+    let why = match ended {
+        Why::Drained => "Queue empty, exiting",
+        Why::MaxJobs => "As many downloads as were asked for, exiting",
+        Why::MaxSeconds => "The time is over, exiting",
+        Why::ToldToStop => "Told to stop, exiting",
+    };
+    let Ended { done, skipped, failed, to_retry, bytes, .. } = attempts;
+    let text = format!(
+        "\u{2713} {why}\n{done} done, {skipped} skipped, {failed} failed, {to_retry} to be retried; {} in {seconds:.1} s\n",
+        HumanBytes(bytes)
+    );
+    output.data(&text, &Ran { ended, attempts, seconds })?;
+    match failed {
+        0 => Ok(()),
+        failed => Err(Failure::Partly(format!(
+            "{failed} downloads failed: `abide job list --state failed` says why, `abide queue retry-failed` tries again"
+        ))),
+    }
+}

@@ -1,0 +1,80 @@
+//! `abide queue stats`: jobs by state, how fast they end and how long the rest takes.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::counts::{self, Counts};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::reach::{self, Missing};
+
+/// How long a running queue is watched to learn its rate.
+const WATCHED: Duration = Duration::from_secs(1);
+const RULE: &str = "========================================";
+
+#[derive(Serialize)]
+struct Stats<'a> {
+    queue: &'a str,
+    paused: bool,
+    #[serde(flatten)]
+    counts: Counts,
+    /// Jobs that end in a second; null if none is in progress.
+    rate: Option<f64>,
+    /// Seconds until the rest has ended at that rate; null if it cannot be told.
+    eta: Option<f64>,
+}
+
+/// Prints the counts of a queue.
+pub(super) fn run(config: &Config, queue: &str, output: Output) -> Result<(), Failure> {
+    let stats = reach::with(config, Missing::Refuse, async |client| {
+        let before = counts::read(client, queue).await?;
+        let mut stats = Stats {
+            queue,
+            paused: before.policy.paused,
+            counts: before.counts.into(),
+            rate: None,
+            eta: None,
+        };
+        if stats.counts.in_progress > 0 {
+            let began = Instant::now();
+            tokio::time::sleep(WATCHED).await;
+            let finished_before = stats.counts.finished();
+            stats.counts = counts::read(client, queue).await?.counts.into();
+            let ended = stats.counts.finished().saturating_sub(finished_before);
+            let rate = ended as f64 / began.elapsed().as_secs_f64();
+            stats.rate = Some(rate);
+            stats.eta = (rate > 0.0).then(|| stats.counts.left() as f64 / rate);
+        }
+        Ok(stats)
+    })?;
+    output.data(&text(&stats), &stats)
+}
+
+fn text(stats: &Stats<'_>) -> String {
+    let Counts { queued, in_progress, done, skipped, error, cancelled, total } = stats.counts;
+    let mut text = format!("Queue Statistics: {}\n{RULE}\n", stats.queue);
+    for (name, count) in [
+        ("queued", queued),
+        ("in_progress", in_progress),
+        ("done", done),
+        ("skipped", skipped),
+        ("error", error),
+        ("cancelled", cancelled),
+        ("total", total),
+    ] {
+        text.push_str(&format!("{name:<12} {count:>10}\n"));
+    }
+    if let Some(rate) = stats.rate {
+        text.push_str(&format!("{:<12} {rate:>10.1} a second\n", "rate"));
+    }
+    if let Some(eta) = stats.eta {
+        text.push_str(&format!("{:<12} {eta:>10.0} seconds\n", "eta"));
+    }
+    if stats.paused {
+        text.push_str("The queue is paused: `abide queue resume` lets its jobs start\n");
+    }
+    text
+}

@@ -1,0 +1,151 @@
+//! How commands reach the work: through the server that owns the data directory, or as its owner for a moment.
+//!
+//! A command says what it wants in requests of the server's HTTP interface. If a process owns the directory, they go to it;
+//! if none does, this process takes the directory, and they go to itself. So each command is written once.
+
+mod client;
+mod problem;
+
+pub(crate) use client::{Client, Path};
+pub(crate) use problem::ReachError;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path as FilePath;
+use std::time::Duration;
+
+use abide_sqlite::{DataDir, OpenError, OwnerInfo};
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::host::{Host, Listen};
+use crate::services::Hosted;
+
+/// How long a command waits for a process that owns the directory and does not answer: one that starts or ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between two looks at such a process.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What a command does where there is no data yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Begins it.
+    Create,
+    /// Says so.
+    Refuse,
+}
+
+/// The work, within reach.
+pub(crate) enum Reach {
+    /// Another process owns the directory.
+    Server(Client),
+    /// This one does.
+    Own(Client, Box<Host>),
+}
+
+impl Reach {
+    /// Reaches the work of the configured data directory. `hosted` is what runs here if this process has to own it.
+    pub(crate) async fn open(
+        config: &Config,
+        missing: Missing,
+        hosted: impl Fn() -> Result<Hosted, Failure>,
+    ) -> Result<Reach, Failure> {
+        let dir = &config.store.data_dir;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let problem = match DataDir::owner(dir) {
+                Some(owner) => match answering(dir, &owner).await {
+                    Ok(client) => return Ok(Reach::Server(client)),
+                    Err(problem) => problem,
+                },
+                None => {
+                    if missing == Missing::Refuse && !abide_sqlite::has_data(dir) {
+                        return Err(ReachError::NoData { dir: dir.clone() }.into());
+                    }
+                    match own(config, hosted()?).await {
+                        // Somebody else was faster.
+                        Err(Failure::DataDir(OpenError::Locked { dir, pid, .. })) => {
+                            ReachError::Busy { dir, pid }
+                        }
+                        owned => return owned,
+                    }
+                }
+            };
+            if matches!(problem, ReachError::Denied(_)) || Instant::now() >= deadline {
+                return Err(problem.into());
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// What requests go through.
+    pub(crate) fn client(&self) -> &Client {
+        match self {
+            Reach::Server(client) | Reach::Own(client, _) => client,
+        }
+    }
+
+    /// Lets go of the directory if this process owns it.
+    pub(crate) async fn close(self) {
+        match self {
+            Reach::Server(_) => {}
+            Reach::Own(client, host) => {
+                drop(client);
+                host.stop().await;
+            }
+        }
+    }
+}
+
+/// Runs `body` with the work within reach, and lets go of it.
+pub(crate) fn with<T>(
+    config: &Config,
+    missing: Missing,
+    body: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    crate::host::runtime()?.block_on(async {
+        let reach = Reach::open(config, missing, || Hosted::for_commands(config)).await?;
+        let done = body(reach.client()).await;
+        reach.close().await;
+        done
+    })
+}
+
+/// Whether the owner of the data directory answers.
+pub(crate) fn answers(config: &Config) -> Result<(), Failure> {
+    let dir = &config.store.data_dir;
+    crate::host::runtime()?.block_on(async {
+        match DataDir::owner(dir) {
+            Some(owner) => Ok(answering(dir, &owner).await.map(drop)?),
+            None => Ok(()),
+        }
+    })
+}
+
+async fn own(config: &Config, hosted: Hosted) -> Result<Reach, Failure> {
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let host = Host::start(config, hosted, Listen { address: any_port, flag: "--listen" }).await?;
+    let client = Client::new(host.address(), host.token())?;
+    Ok(Reach::Own(client, Box::new(host)))
+}
+
+/// The server of `owner`, if it answers.
+async fn answering(dir: &FilePath, owner: &OwnerInfo) -> Result<Client, ReachError> {
+    let busy = || ReachError::Busy { dir: dir.to_owned(), pid: Some(owner.pid) };
+    let address: SocketAddr = owner.address.as_deref().and_then(|text| text.parse().ok()).ok_or_else(busy)?;
+    let client = Client::new(from_here(address), &owner.token)?;
+    match client.ready().await {
+        Ok(()) => Ok(client),
+        Err(ReachError::Lost { error, .. }) => Err(ReachError::NoAnswer { pid: owner.pid, address, error }),
+        Err(other) => Err(other),
+    }
+}
+
+/// A server that listens everywhere is reached by loopback.
+fn from_here(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, address.port()))
+    } else {
+        address
+    }
+}

@@ -1,0 +1,68 @@
+//! Downloads: URLs from a queue into a directory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use abide_core::limit::LimitPolicy;
+use abide_core::name::{LimitKey, QueueName};
+use abide_core::queue::QueuePolicy;
+use abide_core::retry::Backoff;
+use abide_downloads::{Downloads, QUEUE};
+use abide_engine::clock::SystemClock;
+use abide_engine::registry::RegisterError;
+use abide_fetch::guard::Reach;
+use abide_fetch::options::RobotsRule;
+use abide_fetch::{FetchOptions, Fetcher, Guard};
+
+use super::Hosted;
+use crate::config::{Config, Fetch};
+use crate::failure::Failure;
+
+/// The directory for files when none is configured, in the data directory.
+const DIR: &str = "downloads";
+
+pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
+    add_defaults(config, hosted)?;
+    if config.downloads.workers > 0 {
+        let downloads = Downloads::new(fetcher(&config.fetch)?, dir(config));
+        abide_downloads::register(&mut hosted.registry, downloads, config.downloads.workers)?;
+    }
+    Ok(())
+}
+
+/// The policy of the queue and of hosts, until somebody sets others.
+pub(super) fn add_defaults(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
+    let options = &config.downloads;
+    let backoff = Backoff { base_ms: options.retry_backoff_ms, cap_ms: options.retry_backoff_max_ms };
+    let policy = QueuePolicy { max_attempts: options.max_attempts, backoff, ..QueuePolicy::default() };
+    let queue = QueueName::new(QUEUE).map_err(RegisterError::from)?;
+    hosted.defaults.queues.push((queue, policy));
+    let per_host = LimitPolicy { concurrency: Some(options.max_per_host), ..LimitPolicy::default() };
+    hosted.defaults.limits.push((LimitKey::new("host:*").map_err(RegisterError::from)?, per_host));
+    Ok(())
+}
+
+/// What fetches URLs that come from data.
+pub(crate) fn fetcher(config: &Fetch) -> Result<Fetcher, Failure> {
+    let guard = if config.allow_private { Guard::new(Reach::Anywhere) } else { Guard::new(Reach::Public) };
+    let defaults = FetchOptions::default();
+    let options = FetchOptions {
+        user_agent: if config.user_agent.is_empty() {
+            defaults.user_agent
+        } else {
+            config.user_agent.clone()
+        },
+        robots: if config.robots { RobotsRule::Obey } else { RobotsRule::Ignore },
+        ..defaults
+    };
+    Fetcher::new(guard, options, Arc::new(SystemClock::new())).map_err(Failure::Fetcher)
+}
+
+/// Where files go unless a command says otherwise.
+pub(crate) fn dir(config: &Config) -> PathBuf {
+    if config.downloads.out.is_empty() {
+        config.store.data_dir.join(DIR)
+    } else {
+        PathBuf::from(&config.downloads.out)
+    }
+}

@@ -1,0 +1,201 @@
+//! The work queue as people use it: lists in, files out, beside a server and without one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use abide_fetch::testing::{Act, Server, reply};
+use serde_json::{Value, json};
+
+use crate::place::{Place, Run};
+use crate::served::Served;
+
+/// A place whose commands may fetch from this machine.
+fn place() -> Place {
+    Place::new().env("ABIDE_FETCH_ALLOW_PRIVATE", "true")
+}
+
+/// A server of files; it has no robots.txt.
+fn files() -> Server {
+    Server::start(|request| match request.path.as_str() {
+        "/robots.txt" | "/gone" => reply(404, &[], b""),
+        path => reply(200, &[("Content-Type", "text/plain")], path.as_bytes()),
+    })
+}
+
+fn ok(run: &Run) -> Value {
+    assert_eq!(run.code, Some(0), "{run}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+#[test]
+fn a_list_goes_in_once_and_files_come_out() {
+    let files = files();
+    let list = format!(
+        "{{\"artifact_id\": \"a\", \"url\": \"{}\", \"title\": \"kept\"}}\n\nnot a line\n{{\"id\": \"doi:10.1/x\"}}\n",
+        files.url("/a.txt")
+    );
+    let place = place().file("work/list.jsonl", &list);
+    insta::assert_snapshot!(place.run("queue enqueue --input list.jsonl"), @"
+    exit 4
+    ✓ Import complete: 2 new, 0 duplicate, 1 errors
+    line 3: it is not a JSON object
+    error: 1 lines were not entered
+    ");
+    insta::assert_snapshot!(place.run("queue import list.jsonl --limit 2"), @"
+    exit 0
+    ✓ Import complete: 0 new, 1 duplicate, 0 errors
+    ");
+    insta::assert_snapshot!(place.run("queue enqueue a"), @"
+    exit 0
+    ⓘ Already queued (idempotent): a
+    ");
+    insta::assert_snapshot!(place.run("queue enqueue b {"), @"
+    exit 1
+    error: ✗ Invalid artifact: {: EOF while parsing an object at line 1 column 1
+    ");
+    insta::assert_snapshot!(place.run("job why 2"), @"
+    exit 0
+    No worker takes jobs of the kind resolve from the queue download. Start one.
+    ");
+    let ran = ok(&place.run("queue run --drain --json --out files"));
+    assert_eq!((&ran["ended"], &ran["done"], &ran["bytes"]), (&json!("drained"), &json!(1), &json!(6)));
+    assert_eq!(std::fs::read(place.path("work/files/a.txt")).unwrap(), b"/a.txt");
+    insta::assert_snapshot!(place.run("queue stats --json"), @r#"
+    exit 0
+    {
+      "queue": "download",
+      "paused": false,
+      "queued": 1,
+      "in_progress": 0,
+      "done": 1,
+      "skipped": 0,
+      "error": 0,
+      "cancelled": 0,
+      "total": 2,
+      "rate": null,
+      "eta": null
+    }
+    "#);
+    assert_eq!(ok(&place.run("job show 1 --json"))["payload"]["title"], "kept");
+}
+
+#[test]
+fn caps_of_host_and_resolver_are_never_exceeded() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (current, highest) = (Arc::clone(&now), Arc::clone(&most));
+    let files = Server::start(move |request| -> Act {
+        if request.path == "/robots.txt" {
+            return reply(404, &[], b"");
+        }
+        let running = current.fetch_add(1, Ordering::SeqCst) + 1;
+        highest.fetch_max(running, Ordering::SeqCst);
+        // Nothing is ever sent: the request takes as long as this waits.
+        let (_sender, never) = channel::<()>();
+        assert!(never.recv_timeout(Duration::from_millis(20)).is_err());
+        current.fetch_sub(1, Ordering::SeqCst);
+        reply(200, &[], b"x")
+    });
+    let line =
+        |n: usize| json!({"id": format!("w{n}"), "url": files.url(&format!("/{n}")), "resolver_hint": "r"});
+    let list: String = (0..20).map(|n| format!("{}\n", line(n))).collect();
+    for (flags, cap) in
+        [("--max-per-host 1 --max-per-resolver r:2", 1), ("--max-per-host 8 --max-per-resolver r:2", 2)]
+    {
+        let place = place().file("work/list.jsonl", &list);
+        most.store(0, Ordering::SeqCst);
+        assert_eq!(place.run("queue enqueue -i list.jsonl").code, Some(0));
+        let ran = ok(&place.run(&format!("queue run --drain --json --workers 8 {flags}")));
+        assert_eq!(ran["done"], 20, "{ran}");
+        assert_eq!(most.load(Ordering::SeqCst), cap, "{flags}");
+    }
+    assert_eq!(now.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn beside_a_server_run_is_its_worker_and_commands_go_through_it() {
+    let files = files();
+    let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let lines = [("a", "/a"), ("b", "/b"), ("c", "/gone")];
+    let list: String =
+        lines.iter().map(|(id, path)| format!("{}\n", json!({"id": id, "url": files.url(path)}))).collect();
+    let place = place.file("work/list.jsonl", &list);
+    assert_eq!(place.run("queue import list.jsonl").code, Some(0));
+    assert_eq!(place.run("queue pause").code, Some(0));
+    assert_eq!(served.ok("GET /v1/queues/download", "")["policy"]["paused"], true);
+    assert_eq!(place.run("queue resume").code, Some(0));
+
+    let run = place.run("queue run --json --max-jobs 1");
+    let one: Value = serde_json::from_str(&run.stdout).unwrap();
+    let ran = ["done", "failed"].map(|word| one[word].as_u64().unwrap()).iter().sum::<u64>();
+    assert_eq!((&one["ended"], ran), (&json!("max_jobs"), 1), "{run}");
+    let run = place.run("queue run --drain --json");
+    assert_eq!(run.code, Some(4), "{run}");
+    assert!(run.stderr.contains(r#""of_a_server":true"#), "{run}");
+
+    let counts = ok(&place.run("queue stats --json"));
+    assert_eq!((&counts["done"], &counts["error"], &counts["queued"]), (&json!(2), &json!(1), &json!(0)));
+    let worker = ok(&place.run("job show 1 --json"))["attempts"][0]["worker"].clone();
+    assert!(worker.as_str().unwrap().starts_with("queue-run-"), "{worker}");
+    insta::assert_snapshot!(place.run("queue retry-failed --dry-run"), @"
+    exit 0
+    Found 1 failed jobs:
+      - c (attempts: 1)
+    ✓ Dry run complete (no changes made)
+    ");
+    insta::assert_snapshot!(place.run("dead replay job:3"), @"
+    exit 0
+    ✓ Replayed 1
+    ");
+    insta::assert_snapshot!(place.run("job cancel 3"), @"
+    exit 0
+    ✓ Job 3 was cancelled; it is cancelled
+    ");
+    insta::assert_snapshot!(place.run("job why 99"), @"
+    exit 1
+    error: there is no job 99
+    ");
+    // Whoever owned the directory is gone, and nothing of it is in the way.
+    served.kill();
+    assert_eq!(ok(&place.run("queue stats --json"))["done"], 2);
+}
+
+#[test]
+fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
+    let place = place();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir one");
+    for id in ["a", "b"] {
+        assert_eq!(place.run(&format!("queue enqueue {id} --data-dir one")).code, Some(0));
+    }
+    let made = ok(&place.run("backup copy.db --data-dir one --json"));
+    assert_eq!(made["bytes"], std::fs::metadata(place.path("work/copy.db")).unwrap().len());
+    assert_eq!(place.run("queue enqueue late --data-dir one").code, Some(0));
+    let again = place.run("backup copy.db --data-dir one");
+    assert_eq!(again.code, Some(1), "{again}");
+    assert!(again.stderr.ends_with("copy.db is there already: give another file, or remove it\n"), "{again}");
+    assert_eq!(place.run("restore copy.db --data-dir two").code, Some(0));
+    let jobs = |dir: &str| ok(&place.run(&format!("job list --json --data-dir {dir}")))["jobs"].clone();
+    let (one, two) = (jobs("one"), jobs("two"));
+    assert_eq!((&one[1], &one[2], two.as_array().unwrap().len()), (&two[0], &two[1], 2));
+    insta::assert_snapshot!(place.run("restore copy.db --data-dir two"), @"
+    exit 3
+    error: two has data: restore into another directory, or move it away
+    ");
+    let place = place.file("work/half.db", &"x".repeat(5_000));
+    assert_eq!(place.run("restore half.db --data-dir three").code, Some(3));
+    assert!(!place.path("work/three/abide.db").exists());
+    drop(served);
+}
+
+#[test]
+fn where_there_is_no_data_looking_says_so_and_makes_none() {
+    let place = place();
+    insta::assert_snapshot!(place.run("job list --data-dir nowhere"), @"
+    exit 3
+    error: there is no data in nowhere: give another directory with --data-dir, or begin there with `abide queue enqueue` or `abide serve`
+    ");
+    assert!(!place.path("work/nowhere").exists());
+    assert_eq!(place.run("doctor --listen 127.0.0.1:0").code, Some(0));
+}
