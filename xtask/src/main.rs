@@ -5,6 +5,7 @@
 //! Enter at [`ci`] for the order of the gate and at [`tidy`] for the rules that clippy cannot hold.
 
 mod ci;
+mod fuzz;
 mod tidy;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   ci    The whole gate: fmt, tidy, clippy, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
+  fuzz  Mutated scans, documents and images, converted in limited processes: fuzz --help
   help  This text
 ";
 
@@ -29,6 +31,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match args.as_slice() {
         ["ci"] => ci::run(&repository_root()?),
         ["tidy"] => tidy::run(&repository_root()?),
+        ["fuzz", args @ ..] => fuzz::run(&repository_root()?, args),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

@@ -1,10 +1,12 @@
 //! The command line: commands, flags and their help.
 
+mod bench;
 #[cfg(test)]
 mod docs;
 mod queue;
 mod work;
 
+pub(crate) use bench::{BenchPart, PreprocessBench};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
 pub(crate) use work::{
     DeadCommand, DeadRef, JobCommand, JobListArgs, LimitCommand, LimitSetArgs, ObjectCommand,
@@ -147,7 +149,12 @@ pub(crate) struct ServerFlags {
 
 /// Flags of the bench.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchFlags {
+    /// Measure one part instead.
+    #[command(subcommand)]
+    pub(crate) part: Option<BenchPart>,
+
     /// Only serve the durable counter, on this loopback address, for load from outside.
     #[arg(long, value_name = "ADDR")]
     pub(crate) serve: Option<SocketAddr>,
