@@ -309,7 +309,7 @@ fn jpeg_inside() {
     let (same_tables, second) = without_tables(&jpeg(64..H));
     assert_eq!(tables, same_tables);
     let page = Page::new(W, H, 7, 6, &[8; 3]).strips(64, vec![first, second]);
-    let (_dir, pages) = convert(&write(CLASSIC, &[page.clone()]));
+    let (_dir, pages) = convert(&write(CLASSIC, std::slice::from_ref(&page)));
     assert_eq!(pages.unwrap_err().code(), "damaged", "without its tables it cannot be read");
     check("JPEG, shared tables", &write(CLASSIC, &[page.with(347, Value::Bytes(tables))]), &picture);
 }
