@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::tidy;
+use crate::{browser, tidy};
 
 struct Step {
     name: &'static str,
@@ -17,6 +17,8 @@ struct Step {
 enum Work {
     Tidy,
     Cargo(&'static [&'static str]),
+    /// What is not there but could be is no failure: its tests say that they are skipped.
+    Browser,
 }
 
 /// `cargo test` without a target selection runs unit and integration tests, builds the examples and runs those that
@@ -28,6 +30,7 @@ const STEPS: &[Step] = &[
         name: "clippy",
         work: Work::Cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     },
+    Step { name: "browser", work: Work::Browser },
     Step { name: "test", work: Work::Cargo(&["test", "--workspace", "--locked"]) },
 ];
 
@@ -66,6 +69,10 @@ impl Work {
         match self {
             Work::Tidy => tidy::passes(root),
             Work::Cargo(args) => Ok(Command::new(cargo).args(*args).current_dir(root).status()?.success()),
+            Work::Browser => {
+                eprintln!("    {}", browser::provide());
+                Ok(true)
+            }
         }
     }
 
@@ -73,6 +80,7 @@ impl Work {
         match self {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Cargo(args) => format!("cargo {}", args.join(" ")),
+            Work::Browser => format!("{}, if it is missing and this is root", browser::INSTALL.join(" ")),
         }
     }
 }
@@ -116,7 +124,7 @@ mod tests {
     #[test]
     fn the_first_failing_step_is_the_last() {
         for (fails_at, runs, exit) in
-            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (9, 4, ExitCode::SUCCESS)]
+            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (9, 5, ExitCode::SUCCESS)]
         {
             let mut ran = Vec::new();
             let code = run_steps(STEPS, |work| {

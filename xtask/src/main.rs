@@ -4,8 +4,10 @@
 //! that it still builds and reports when they do not.
 //! Enter at [`ci`] for the order of the gate and at [`tidy`] for the rules that clippy cannot hold.
 
+mod browser;
 mod ci;
 mod fuzz;
+mod sabotage;
 mod tidy;
 
 use std::path::PathBuf;
@@ -19,9 +21,11 @@ The gate and its parts.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  ci    The whole gate: fmt, tidy, clippy, tests and doctests; stops at the first that fails
+  ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
   fuzz  Mutated scans, documents and images, converted in limited processes: fuzz --help
+  sabotage [NAME]
+        Breaks a copy of the tree in one way after the other; the seeds or tests must notice each. Takes a while
   help  This text
 ";
 
@@ -30,6 +34,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["ci"] => ci::run(&repository_root()?),
+        ["sabotage"] => sabotage::run(&repository_root()?, ""),
+        ["sabotage", only] => sabotage::run(&repository_root()?, only),
         ["tidy"] => tidy::run(&repository_root()?),
         ["fuzz", args @ ..] => fuzz::run(&repository_root()?, args),
         ["help" | "--help" | "-h"] => {

@@ -59,6 +59,8 @@ pub enum Call {
 pub struct Page {
     /// After the one with this place: `next` of the page before.
     pub after: Option<Place>,
+    /// Only the newest so many; they begin later than `after` says, if both are given.
+    pub newest: Option<u32>,
     /// At most so many, and never more than [`PAGE_ITEMS`](crate::limits::PAGE_ITEMS).
     pub limit: Option<usize>,
 }

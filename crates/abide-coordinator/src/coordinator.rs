@@ -313,7 +313,11 @@ fn clear(turn: &mut Turn<'_>) -> Result<(), TurnError> {
 
 fn queue(turn: &mut Turn<'_>, page: Page) -> Result<QueueAnswer, Halt<No>> {
     let limit = page.limit.unwrap_or(PAGE_ITEMS).clamp(1, PAGE_ITEMS);
-    let found = items::page(turn, page.after, limit)?;
+    let last_beyond = match page.newest {
+        Some(newest) => items::tally(turn)?.before_newest(newest),
+        None => None,
+    };
+    let found = items::page(turn, page.after.max(last_beyond), limit)?;
     let is_full = found.len() == limit;
     let (mut queue, mut bytes, mut next) = (Vec::new(), 0, None);
     for Placed { place, item } in found {

@@ -40,6 +40,12 @@ impl Tally {
         (self.given > KEPT_NEWEST).then_some(Place(self.given - KEPT_NEWEST))
     }
 
+    /// The place before the newest so many, if there are more.
+    pub(crate) fn before_newest(&self, newest: u32) -> Option<Place> {
+        let before = self.given - i64::from(newest);
+        (before > 0).then_some(Place(before))
+    }
+
     pub(crate) fn count(&mut self, status: Status) {
         *self.of(status) += 1;
     }

@@ -1,7 +1,7 @@
 //! Why a turn stopped before its end.
 
 use abide_core::job::BadJob;
-use abide_core::json::BadJson;
+use abide_core::json::{BadJson, Json};
 use abide_core::limits::OverBound;
 use abide_core::name::BadName;
 use std::fmt;
@@ -29,6 +29,11 @@ pub trait Refusal: fmt::Display + fmt::Debug {
     /// What sort of refusal it is.
     fn class(&self) -> RefusalClass {
         RefusalClass::Conflict
+    }
+
+    /// More about it, for programs.
+    fn details(&self) -> Option<Json> {
+        None
     }
 }
 

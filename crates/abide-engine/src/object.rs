@@ -142,6 +142,8 @@ pub struct Refused {
     pub class: RefusalClass,
     /// The sentence.
     pub message: String,
+    /// More about it, for programs.
+    pub details: Option<Json>,
 }
 
 /// A kind of object, erased: what the engine runs.
@@ -163,7 +165,12 @@ impl<O: Object> Handler for Typed<O> {
         match event {
             Event::Call { body } => {
                 let call = body.decode().map_err(|e| {
-                    Stop::Refused(Refused { code: "bad_request", class: RefusalClass::Invalid, message: e.0 })
+                    Stop::Refused(Refused {
+                        code: "bad_request",
+                        class: RefusalClass::Invalid,
+                        message: e.0,
+                        details: None,
+                    })
                 })?;
                 match self.0.call(turn, call).map_err(erase)? {
                     Answer::Now(reply) => Json::encode(&reply).map(Reply::Now).map_err(|e| {
@@ -203,6 +210,7 @@ fn erase<E: Refusal>(halt: Halt<E>) -> Stop {
             code: refusal.code(),
             class: refusal.class(),
             message: refusal.to_string(),
+            details: refusal.details(),
         }),
         Halt::Failed(error) => Stop::Failed(error),
     }

@@ -2,6 +2,7 @@
 
 use crate::code::ErrorCode;
 use crate::tokens::TokenError;
+use abide_core::json::Json;
 use abide_core::limits::OverBound;
 use abide_core::name::BadName;
 use abide_engine::driver::EngineError;
@@ -23,6 +24,8 @@ pub(crate) struct ApiError {
     message: String,
     /// The object's own code, if it refused.
     refusal: Option<String>,
+    /// What the object says beside it.
+    details: Option<Json>,
     retry_after_ms: Option<i64>,
     /// Whether the connection ends with it.
     closes: bool,
@@ -41,6 +44,8 @@ struct Content<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<&'a Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<i64>,
 }
 
@@ -48,7 +53,14 @@ impl ApiError {
     /// An error with its sentence: what was wrong, with which input, and what to do.
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> ApiError {
         let retry_after_ms = code.is_retryable().then_some(RETRY_AFTER_MS);
-        ApiError { code, message: message.into(), refusal: None, retry_after_ms, closes: false }
+        ApiError {
+            code,
+            message: message.into(),
+            refusal: None,
+            details: None,
+            retry_after_ms,
+            closes: false,
+        }
     }
 
     /// The request cannot be read.
@@ -83,6 +95,7 @@ impl IntoResponse for ApiError {
             message: &self.message,
             retryable: self.code.is_retryable(),
             refusal: self.refusal.as_deref(),
+            details: self.details.as_ref(),
             retry_after_ms: self.retry_after_ms,
         };
         let mut response = (self.code.status(), axum::Json(Document { error: content })).into_response();
@@ -150,7 +163,11 @@ impl From<CallError> for ApiError {
         let message = error.to_string();
         match error {
             CallError::Refused(refused) => {
-                ApiError::refused(ErrorCode::Refused(refused.class), refused.code, refused.message)
+                let code = ErrorCode::Refused(refused.class);
+                ApiError {
+                    details: refused.details,
+                    ..ApiError::refused(code, refused.code, refused.message)
+                }
             }
             CallError::Failed(TurnError::OverBound(error)) => error.into(),
             CallError::Failed(

@@ -49,6 +49,9 @@ impl fmt::Display for Counts {
     }
 }
 
+/// What must happen in every seed.
+pub(crate) const IN_EVERY_SEED: &[&str] = &["commit: accepted", "event: message consumed", "job: claimed"];
+
 /// What must happen at least once in a run of many seeds, or the simulation does not test what it says.
 pub const EXPECTED: &[&str] = &[
     "fault: ambiguous, applied",
@@ -58,11 +61,21 @@ pub const EXPECTED: &[&str] = &[
     "fault: crash after durable",
     "fault: crash before durable",
     "fault: crash in a turn",
+    "fault: disk failed",
+    "fault: disk full",
+    "fault: drain",
+    "fault: page unreadable",
     "fault: pause",
+    "fault: power loss",
+    "fault: power loss in a batch",
     "fault: read failed",
+    "fault: store damaged",
     "fault: store full",
+    "fault: store read-only",
     "fault: store stalled",
     "fault: store unavailable",
+    "fault: sync failed",
+    "fault: write rejected",
     "fault: write of a dead engine arrived late",
     "fault: write of a paused engine arrived",
     "outside: dead worker",
@@ -73,6 +86,7 @@ pub const EXPECTED: &[&str] = &[
     "outside: late finish",
     "call: answered",
     "call: failed",
+    "call: engine was stopping",
     "call: failed with the store",
     "call: outcome unknown",
     "call: overloaded",
@@ -88,6 +102,7 @@ pub const EXPECTED: &[&str] = &[
     "event: alarm retried",
     "event: counted as a crash",
     "event: dead letter",
+    "event: dead letter forgotten",
     "event: dead letter replayed",
     "event: entries consumed",
     "event: entries retried",
@@ -101,6 +116,7 @@ pub const EXPECTED: &[&str] = &[
     "job: duplicate",
     "job: failed",
     "job: handed back",
+    "job: lease disowned",
     "job: lease expired",
     "job: lease voided",
     "job: refunded",

@@ -31,6 +31,8 @@ pub(crate) enum Happening {
     Reopen(NodeLife),
     /// An engine starts.
     Start { node: usize, crashed: Option<EventRef> },
+    /// An engine that was told to stop has stopped.
+    Drained(NodeLife),
     /// An engine goes on after standing still.
     Resume(NodeLife),
     /// A client sends a call, for the first time or again.

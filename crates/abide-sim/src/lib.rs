@@ -3,7 +3,7 @@
 //! What it is for: finding what tests do not think of. A seed gives a history: clients, workers and people do their work
 //! while engines die, stand still and come back, answers are lost, clocks jump and workers lie. Every batch that the
 //! store applies is held to what was promised; then the faults stop and everything must finish.
-//! What it knows: the engine as a machine without I/O, the contract of the store, the memory store.
+//! What it knows: the engine as a machine without I/O, the contract of the store, the memory store, SQLite on a disk that fails.
 //! What it does not know: threads, real time, files, services.
 //! Where to enter: [`run`] for one seed, [`many::run`] for many, `world` for how it works.
 
@@ -26,6 +26,7 @@ mod probe;
 mod shrink;
 mod storm;
 mod text;
+mod twin;
 mod workload;
 mod world;
 
@@ -37,10 +38,25 @@ pub use shrink::shrink;
 use abide_store::Store;
 use abide_store::memory::MemoryStore;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use twin::Twin;
 use world::World;
 
-/// Runs one seed on a store in memory.
+/// One seed of so many runs on real SQLite, on a disk that fails and loses power.
+pub const SQLITE_SEEDS: u64 = 20;
+
+/// Runs one seed: on SQLite if it is its turn, otherwise on a store in memory.
 pub fn run(seed: u64, plan: &Plan) -> Result<Report, Failure> {
+    if seed.is_multiple_of(SQLITE_SEEDS) {
+        let opened = Twin::new(seed).map_err(|error| Failure {
+            seed,
+            plan: Box::new(plan.clone()),
+            violation: Violation { promise: "the world can begin", what: error.to_string() },
+            events: 0,
+            lines: Vec::new(),
+        })?;
+        let invariants = || opened.invariants();
+        return run_world(seed, plan, &mut opened.clone(), &invariants, Some(opened.clone()));
+    }
     let store = MemoryStore::new();
     let invariants = || store.check_invariants().map_err(|broken| broken.to_string());
     run_on(seed, plan, &mut store.clone(), &invariants)
@@ -53,9 +69,20 @@ pub fn run_on(
     store: &mut dyn Store,
     invariants: &dyn Fn() -> Result<(), String>,
 ) -> Result<Report, Failure> {
+    run_world(seed, plan, store, invariants, None)
+}
+
+fn run_world(
+    seed: u64,
+    plan: &Plan,
+    store: &mut dyn Store,
+    invariants: &dyn Fn() -> Result<(), String>,
+    twin: Option<Twin>,
+) -> Result<Report, Failure> {
     let failure =
         |violation, events, lines| Failure { seed, plan: Box::new(plan.clone()), violation, events, lines };
     let mut world = World::new(seed, plan, store, invariants).map_err(|v| failure(v, 0, Vec::new()))?;
+    world.twin = twin;
     let ran = catch_unwind(AssertUnwindSafe(|| world.run())).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -1,9 +1,10 @@
 //! Many seeds, on several threads.
 
-use crate::counts::Counts;
+use crate::counts::{Counts, IN_EVERY_SEED};
 use crate::outcome::{Failure, Report};
 use crate::plan::Plan;
 use crate::run as run_one;
+use crate::world::{CRASHES, EVENTS};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -21,6 +22,10 @@ pub struct Sum {
     pub crashes: u64,
     /// How often each fault and transition happened.
     pub counts: Counts,
+    /// Seeds in which something did not happen that must in every one.
+    pub without: Vec<(u64, &'static str)>,
+    /// Seeds with fewer events or crashes than a seed has at least.
+    pub short: Vec<u64>,
     /// The first seed that failed, if one did.
     pub failure: Option<Failure>,
 }
@@ -33,6 +38,11 @@ impl Sum {
                 self.events += report.events;
                 self.crashes += report.crashes;
                 self.counts.add(&report.counts);
+                if report.events < EVENTS || report.crashes < CRASHES {
+                    self.short.push(report.seed);
+                }
+                let never = IN_EVERY_SEED.iter().filter(|name| report.counts.of(name) == 0);
+                self.without.extend(never.map(|name| (report.seed, *name)));
             }
             Err(failure) => {
                 if self.failure.as_ref().is_none_or(|first| first.seed > failure.seed) {

@@ -41,6 +41,14 @@ closed_set! {
         Ambiguous = "ambiguous",
         /// The store refuses for a while; nothing is applied.
         Outage = "outage",
+        /// A write that can never be applied.
+        Rejected = "rejected",
+        /// The power goes, and every engine with it. Only on SQLite.
+        PowerLoss = "power-loss",
+        /// The disk is full, or fails. Only on SQLite.
+        Disk = "disk",
+        /// An engine is told to stop, and stops.
+        Drain = "drain",
         /// The store takes seconds for a batch or a read.
         Stall = "stall",
         /// The clock of an engine jumps.

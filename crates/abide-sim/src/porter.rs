@@ -6,10 +6,13 @@ use crate::outcome::{Violation, holds};
 use crate::plan::Fault;
 use crate::probe;
 use crate::text;
+use crate::twin::Ordeal;
 use crate::world::World;
+use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{Input, Output};
-use abide_store::{Batch, StoreError, Write};
+use abide_store::{Batch, Read, StoreError, Write};
+use abide_testdisk::Trouble;
 
 /// What becomes of a batch that reaches the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +26,15 @@ enum Fate {
     AmbiguousLost,
     Full,
     Unavailable,
+    ReadOnly,
+    Damaged,
+    Rejected,
+    /// Something happens to the disk, after so many calls.
+    OnDisk(Trouble, u64),
 }
+
+/// Why a store cannot be written.
+const AWAY: [Fate; 4] = [Fate::Full, Fate::Unavailable, Fate::ReadOnly, Fate::Damaged];
 
 impl World<'_> {
     pub(crate) fn put_out(&mut self, of: NodeLife, output: Output, now: Time) -> Result<(), Violation> {
@@ -154,7 +165,7 @@ impl World<'_> {
         if self.nodes[of.node].is_paused {
             self.counts.one("fault: write of a paused engine arrived");
         }
-        match self.fate() {
+        match self.fate(&batch) {
             Fate::Applied => {
                 let result = self.write(of, &batch)?;
                 self.answer_batch(of, batch, Ok(result));
@@ -185,13 +196,62 @@ impl World<'_> {
                 self.counts.one("fault: store unavailable");
                 self.answer_batch(of, batch, Err(StoreError::Unavailable("try again".into())));
             }
+            Fate::ReadOnly => {
+                self.counts.one("fault: store read-only");
+                self.answer_batch(of, batch, Err(StoreError::ReadOnly("no permission".into())));
+            }
+            Fate::Damaged => {
+                self.counts.one("fault: store damaged");
+                self.answer_batch(of, batch, Err(StoreError::Corrupt("a page is damaged".into())));
+            }
+            Fate::Rejected => {
+                self.counts.one("fault: write rejected");
+                self.answer_batch(of, batch, Err(StoreError::Rejected("it cannot be".into())));
+            }
+            Fate::OnDisk(trouble, after_calls) => {
+                return self.apply_in_trouble(of, batch, trouble, after_calls);
+            }
         }
         Ok(())
     }
 
-    fn fate(&mut self) -> Fate {
+    /// A batch during which something happens to the disk.
+    fn apply_in_trouble(
+        &mut self,
+        of: NodeLife,
+        batch: BatchUnderWay,
+        trouble: Trouble,
+        after_calls: u64,
+    ) -> Result<(), Violation> {
+        let Some(twin) = &self.twin else { return Ok(()) };
+        let ordeal = twin.write_in_trouble(batch.now, &batch.writes, (trouble, after_calls));
+        let Ordeal { applied, error, power_lost, struck } = ordeal.map_err(|error| Violation {
+            promise: "what is durable outlasts the disk's troubles",
+            what: format!("{trouble:?} after {after_calls} calls: {error}"),
+        })?;
+        if struck {
+            self.counts.one(match trouble {
+                Trouble::PowerLoss | Trouble::PowerLossAtSync => "fault: power loss in a batch",
+                Trouble::Full => "fault: disk full",
+                Trouble::Io => "fault: disk failed",
+                Trouble::Sync => "fault: sync failed",
+            });
+        }
+        if let Some(result) = &applied {
+            self.observe(of, &batch.writes, result)?;
+        }
+        match (power_lost, error, applied) {
+            (true, ..) => self.all_die(),
+            (false, Some(error), _) => self.answer_batch(of, batch, Err(error)),
+            (false, None, Some(result)) => self.answer_batch(of, batch, Ok(result)),
+            (false, None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn fate(&mut self, batch: &BatchUnderWay) -> Fate {
         if self.now < self.outage_until {
-            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+            return *self.faults.pick(&AWAY);
         }
         if self.may(Fault::CrashAtCommit) && self.faults.once_in(120) {
             return *self.faults.pick(&[Fate::CrashBefore, Fate::CrashAfter]);
@@ -200,7 +260,23 @@ impl World<'_> {
             return *self.faults.pick(&[Fate::AmbiguousApplied, Fate::AmbiguousLost]);
         }
         if self.may(Fault::Outage) && self.faults.once_in(150) {
-            return *self.faults.pick(&[Fate::Full, Fate::Unavailable]);
+            return *self.faults.pick(&AWAY);
+        }
+        if self.may(Fault::Rejected) && batch.writes.len() == 1 && self.faults.once_in(200) {
+            return Fate::Rejected;
+        }
+        if self.twin.is_some() && !batch.writes.iter().any(probe::is_probe) {
+            if self.may(Fault::PowerLoss) && self.faults.once_in(80) {
+                let at_sync = Fate::OnDisk(Trouble::PowerLossAtSync, 0);
+                let anywhere = Fate::OnDisk(Trouble::PowerLoss, self.faults.between(0, 12) as u64);
+                return *self.faults.pick(&[at_sync, anywhere]);
+            }
+            if self.may(Fault::Disk) && self.faults.once_in(60) {
+                let calls = self.faults.between(0, 8) as u64;
+                let fates = [(Trouble::Full, calls), (Trouble::Io, calls), (Trouble::Sync, 0)];
+                let (trouble, calls) = *self.faults.pick(&fates);
+                return Fate::OnDisk(trouble, calls);
+            }
         }
         Fate::Applied
     }
@@ -220,34 +296,52 @@ impl World<'_> {
         writes: &[Write],
     ) -> Result<Batch, Violation> {
         let result = self.store.write(now, writes).map_err(|error| Violation {
-            promise: "a store in memory does not fail",
+            promise: "a store that is not told to fail does not",
             what: error.to_string(),
         })?;
+        self.observe(of, writes, &result)?;
+        Ok(result)
+    }
+
+    /// Lets the checkers see a batch that was applied.
+    fn observe(&mut self, of: NodeLife, writes: &[Write], result: &Batch) -> Result<(), Violation> {
         for (write, written) in writes.iter().zip(&result.written) {
             let (write, written) = (text::of_write(write), text::of_written(written));
             self.history
                 .note(self.now, format_args!("n{} wrote at {}: {write} → {written}", of.node, result.at.0));
         }
-        self.checks.observe(writes, &result, &mut *self.reader, &mut self.counts)?;
+        self.checks.observe(writes, result, &mut *self.reader, &mut self.counts)?;
         let sound = (self.invariants)();
-        holds("counters equal what they count", sound.is_ok(), || format!("{sound:?}"))?;
-        Ok(result)
+        holds("counters equal what they count", sound.is_ok(), || format!("{sound:?}"))
     }
 
-    pub(crate) fn answer_read(&mut self, of: NodeLife, read: ReadUnderWay) {
+    pub(crate) fn answer_read(&mut self, of: NodeLife, read: ReadUnderWay) -> Result<(), Violation> {
         if !self.is_current(of) {
-            return;
+            return Ok(());
         }
         let ReadUnderWay { now, token, read } = read;
         let fails = self.now < self.outage_until || (self.may(Fault::Outage) && self.faults.once_in(300));
         let result = if fails {
             self.counts.one("fault: read failed");
             Err(StoreError::Unavailable("try again".into()))
+        } else if let Some(object) = self.damaged_page(&read) {
+            self.counts.one("fault: page unreadable");
+            self.checks.inboxes.may_fail(object);
+            Err(StoreError::Corrupt("a page cannot be read".into()))
         } else {
-            self.reader.read(now, &read)
+            let answer = self.reader.read(now, &read);
+            holds("the store answers", answer.is_ok(), || format!("{read:?}: {answer:?}"))?;
+            answer
         };
         let delay = self.delay(of);
         self.happen_in(delay, Happening::Arrive(of, Box::new(Input::Answered { token, result })));
+        Ok(())
+    }
+
+    /// The object whose rows cannot be read this time, if so.
+    fn damaged_page(&mut self, read: &Read) -> Option<ObjectKey> {
+        let Read::Load(load) = read else { return None };
+        (self.may(Fault::Outage) && self.faults.once_in(400)).then(|| load.object.clone())
     }
 
     /// The store is opened again: what is durable is the truth.
@@ -256,7 +350,7 @@ impl World<'_> {
             return Ok(());
         }
         let opened = self.store.reopen();
-        holds("a store in memory can be opened again", opened.is_ok(), || format!("{opened:?}"))?;
+        holds("a store can be opened again", opened.is_ok(), || format!("{opened:?}"))?;
         self.nodes[of.node].is_broken = false;
         self.answer_in_order(of, Input::Reopened);
         self.nodes[of.node].is_writing = false;

@@ -2,6 +2,7 @@
 
 use crate::happening::Happening;
 use crate::node::NodeLife;
+use crate::outcome::{Violation, holds};
 use crate::plan::Fault;
 use crate::world::World;
 use abide_core::event::EventRef;
@@ -9,7 +10,7 @@ use abide_engine::machine::Input;
 
 impl World<'_> {
     /// Perhaps a fault strikes.
-    pub(crate) fn strike(&mut self) {
+    pub(crate) fn strike(&mut self) -> Result<(), Violation> {
         let node = self.faults.index(self.nodes.len());
         if self.may(Fault::Crash) && self.faults.once_in(40) && self.nodes[node].is_alive() {
             self.counts.one("fault: crash");
@@ -26,6 +27,57 @@ impl World<'_> {
             self.history.note(self.now, format_args!("the store is away for {ms} ms"));
             self.outage_until = self.now.plus_ms(ms);
         }
+        if self.may(Fault::Drain) && self.faults.once_in(80) {
+            self.drain(node);
+        }
+        if self.may(Fault::PowerLoss) && self.faults.once_in(60) {
+            self.lose_power()?;
+        }
+        Ok(())
+    }
+
+    /// The power goes: SQLite opens with what was on the platter, and every engine begins again.
+    fn lose_power(&mut self) -> Result<(), Violation> {
+        let Some(twin) = &self.twin else { return Ok(()) };
+        let survived = twin.lose_power(self.now);
+        holds("what is durable outlasts the power", survived.is_ok(), || format!("{survived:?}"))?;
+        self.counts.one("fault: power loss");
+        self.all_die();
+        Ok(())
+    }
+
+    /// Every engine dies with the power.
+    pub(crate) fn all_die(&mut self) {
+        self.history.note(self.now, format_args!("the power goes"));
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].is_alive() {
+                self.crash(node);
+            }
+        }
+    }
+
+    fn drain(&mut self, node: usize) {
+        let state = &self.nodes[node];
+        if !state.is_alive() || state.is_paused {
+            return;
+        }
+        let of = NodeLife { node, life: state.life };
+        self.counts.one("fault: drain");
+        self.happen_in(0, Happening::Arrive(of, Box::new(Input::Drain)));
+        let ms = self.faults.between(1, 4_000);
+        self.happen_in(ms, Happening::Drained(of));
+    }
+
+    /// It was told to stop and had its time: what is not done is left to the next life.
+    pub(crate) fn drained(&mut self, of: NodeLife) {
+        if !self.is_current(of) {
+            return;
+        }
+        self.history.note(self.now, format_args!("n{} stops", of.node));
+        self.nodes[of.node].die();
+        self.lost(of);
+        let delay = self.faults.between(1, 300);
+        self.happen_in(delay, Happening::Start { node: of.node, crashed: None });
     }
 
     /// An engine dies; another life of it starts after a while.

@@ -16,7 +16,7 @@ use crate::outside::AskFor;
 use crate::plan::{Fault, Work};
 use crate::probe;
 use crate::world::World;
-use abide_core::dead::DeadId;
+use abide_core::dead::{DeadId, DeadLetter};
 use abide_core::job::{CoolDown, JobId};
 use abide_core::json::Json;
 use abide_core::limit::{LimitPolicy, Rate};
@@ -112,13 +112,7 @@ impl World<'_> {
         let tag = format!("{}-{}", self.steps_done, self.work.seed());
         let promise = self.calls.relaying(&counter, by, &tag);
         let call = RelayCall { counter: counter.name.as_str().to_owned(), addition: Addition { by, tag } };
-        let relay = object("relay", "r");
-        if self.is_alone() {
-            return self.call(relay, &call, promise);
-        }
-        // Without a key: absence is no fence between two engines that run the same call for an object that keeps nothing.
-        let call = Call { object: relay, body: json(&call), key: None };
-        self.happen_in(0, Happening::Send(Box::new(Errand { call, promise, sends_left: 1, last: None })));
+        self.call(object("relay", "r"), &call, promise);
     }
 
     fn transfer(&mut self) {
@@ -240,18 +234,30 @@ impl World<'_> {
                     QueuePolicy { paused, retain_ms, forget_keys_after_ms, ..QueuePolicy::default() };
                 Write::SetQueue { queue, policy }
             }
-            _ => Write::ReplayDead { id: self.some_dead_letter() },
+            8 => Write::ReplayDead { id: self.some_dead_letter().map_or(DeadId(1), |letter| letter.id) },
+            _ => self.drop_or_replay(),
         };
         self.ask(write, AskFor::Nothing);
     }
 
-    fn some_dead_letter(&mut self) -> DeadId {
+    fn some_dead_letter(&mut self) -> Option<DeadLetter> {
         let read = Read::Dead { after: None, limit: 100 };
         let dead = match self.reader.read(self.now, &read) {
             Ok(Answer::Dead(dead)) => dead,
             Ok(_) | Err(_) => Vec::new(),
         };
-        if dead.is_empty() { DeadId(1) } else { self.work.pick(&dead).id }
+        if dead.is_empty() { None } else { Some(self.work.pick(&dead).clone()) }
+    }
+
+    fn drop_or_replay(&mut self) -> Write {
+        // Without one, an id that never is: what is forgotten must be known to the checkers.
+        let Some(letter) = self.some_dead_letter() else { return Write::DropDead { id: DeadId(0) } };
+        let id = letter.id;
+        if self.work.once_in(2) {
+            return Write::ReplayDead { id };
+        }
+        self.checks.unwanted.insert(id, letter);
+        Write::DropDead { id }
     }
 
     fn set_limit(&mut self, queue: QueueName) -> Write {
@@ -267,9 +273,7 @@ impl World<'_> {
                 Some(LimitPolicy { concurrency: Some(limit), rates: Vec::new(), burst: 0 })
             }
             _ => {
-                // Not both for a queue's own key: when its concurrency frees while its rate is used up, the store wakes
-                // nobody.
-                let concurrency = (key != own && self.work.once_in(2)).then_some(2);
+                let concurrency = self.work.once_in(2).then_some(2);
                 Some(LimitPolicy { concurrency, rates: vec![rate], burst: self.work.between(0, 2) as u32 })
             }
         };

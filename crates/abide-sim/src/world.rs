@@ -12,6 +12,7 @@ use crate::node::{Node, NodeLife};
 use crate::outcome::{Violation, holds};
 use crate::outside::Outsiders;
 use crate::plan::{Fault, Plan};
+use crate::twin::Twin;
 use abide_core::seed::Seed;
 use abide_core::time::Time;
 use abide_engine::Registry;
@@ -22,9 +23,9 @@ use std::collections::BTreeMap;
 /// When worlds begin.
 const BEGAN: Time = Time(1_767_225_600_000);
 /// Events before the faults stop, at least.
-const EVENTS: u64 = 500;
+pub(crate) const EVENTS: u64 = 500;
 /// Crashes before the faults stop, at least.
-const CRASHES: u64 = 3;
+pub(crate) const CRASHES: u64 = 3;
 /// Virtual time after the faults stop in which everything must be finished or a dead letter.
 pub(crate) const CALM_MS: i64 = 10 * 60 * 1_000;
 /// A run with more events than this goes in circles.
@@ -68,6 +69,8 @@ pub(crate) struct World<'s> {
     pub(crate) steps_done: usize,
     pub(crate) crashes: u64,
     pub(crate) outage_until: Time,
+    /// The store, if it is SQLite on a disk that fails.
+    pub(crate) twin: Option<Twin>,
 }
 
 impl<'s> World<'s> {
@@ -115,6 +118,7 @@ impl<'s> World<'s> {
             steps_done: 0,
             crashes: 0,
             outage_until: Time::ZERO,
+            twin: None,
         })
     }
 
@@ -157,13 +161,14 @@ impl<'s> World<'s> {
                 Ok(())
             }
             Happening::Apply(of, batch) => self.apply(of, batch),
-            Happening::Read(of, read) => {
-                self.answer_read(of, read);
-                Ok(())
-            }
+            Happening::Read(of, read) => self.answer_read(of, read),
             Happening::Reopen(of) => self.reopen(of),
             Happening::Start { node, crashed } => {
                 self.start(node, crashed);
+                Ok(())
+            }
+            Happening::Drained(of) => {
+                self.drained(of);
                 Ok(())
             }
             Happening::Resume(of) => {
@@ -239,7 +244,7 @@ impl<'s> World<'s> {
             return Ok(());
         }
         self.steps_done += 1;
-        self.strike();
+        self.strike()?;
         self.begin_work();
         let pause = match self.work.between(0, 19) {
             0 => self.work.between(1_000, 8_000),

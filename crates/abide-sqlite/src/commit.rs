@@ -11,6 +11,11 @@ use abide_store::write::{Receipt, Refused};
 
 impl Writer<'_> {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Outcome<Result<Receipt, Refused>> {
+        if let Some(reply) = &commit.keyed_reply
+            && self.has_reply(&commit.object, &reply.key)?
+        {
+            return Ok(Err(Refused::Moved));
+        }
         let receipt = match (commit.ending, commit.fence) {
             (Ending::Stays, Fence::At { .. }) if matches!(commit.consumes, Consumes::Call) => {
                 // Nothing is consumed, so nothing has to be looked at before the fence moves.

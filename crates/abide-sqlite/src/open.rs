@@ -21,6 +21,33 @@ const CHECKPOINT_PAGES: u32 = 4_000;
 /// Bytes to which the log of writes is cut back after it was carried over.
 pub(crate) const WAL_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Where the file is.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    /// SQLite's name of the file system that it lies on; none for the machine's own.
+    pub(crate) vfs: Option<String>,
+}
+
+impl Place {
+    fn connect(&self, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
+        match &self.vfs {
+            None => Connection::open_with_flags(&self.path, flags),
+            Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs.as_str()),
+        }
+    }
+
+    /// How long the log of writes is. Other file systems than the machine's own see to that themselves.
+    pub(crate) fn wal_bytes(&self) -> u64 {
+        if self.vfs.is_some() {
+            return 0;
+        }
+        let mut wal = self.path.as_os_str().to_owned();
+        wal.push("-wal");
+        std::fs::metadata(wal).map_or(0, |found| found.len())
+    }
+}
+
 /// Creates the data directory, for its owner alone, so that it is there after a power loss too.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), OpenError> {
     let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
@@ -54,11 +81,13 @@ pub(crate) fn create_file(dir: &Path) -> Result<PathBuf, OpenError> {
 }
 
 /// The connection that writes. Brings the schema up to date.
-pub(crate) fn writer(path: &Path) -> Result<Link, OpenError> {
+pub(crate) fn writer(place: &Place) -> Result<Link, OpenError> {
+    let path = place.path.as_path();
     let fault = |fault: Fault| OpenError::of_fault(path, fault);
     let sqlite = |error: rusqlite::Error| OpenError::of_fault(path, Fault::from(error));
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).map_err(sqlite)?;
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, place.vfs.is_some());
+    let mut conn = place.connect(flags).map_err(sqlite)?;
     conn.busy_timeout(BUSY).map_err(sqlite)?;
     if conn.is_readonly("main").map_err(sqlite)? {
         return Err(OpenError::ReadOnly { path: path.into(), reason: "the file is read-only".into() });
@@ -86,9 +115,9 @@ pub(crate) fn writer(path: &Path) -> Result<Link, OpenError> {
 }
 
 /// A connection that reads beside the writer.
-pub(crate) fn reader(path: &Path) -> Result<Link, Fault> {
+pub(crate) fn reader(place: &Place) -> Result<Link, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags)?;
+    let conn = place.connect(flags)?;
     conn.busy_timeout(BUSY)?;
     conn.execute_batch("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;")?;
     Ok(Link::new(conn))

@@ -3,12 +3,13 @@
 use crate::db::{Db, Link};
 use crate::error::{Fault, OpenError, Outcome};
 use crate::held::Held;
-use crate::open;
+use crate::migrate;
+use crate::open::{self, Place};
 use crate::reader::SqliteReader;
 use crate::writer::Writer;
 use abide_core::time::Time;
 use abide_store::{Batch, Reader, Store, StoreError, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 ///
 /// The caller owns the directory (see [`DataDir`](crate::DataDir)): there is one writer.
 pub struct SqliteStore {
-    path: PathBuf,
+    place: Place,
     /// None after an ambiguous write, until it is reopened.
     link: Option<Link>,
     /// What the file held after the last batch; none if that is to be read again.
@@ -47,8 +48,6 @@ pub struct Counts {
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-/// Writes nothing new: with it the log of writes begins anew on the disk, and what a failed commit left there is void.
-const TOUCH: &str = "UPDATE meta SET clock_at = clock_at WHERE only_row = 1";
 /// Carries the whole log of writes over into the file, so that what is read now is on the disk whatever came before.
 const SETTLE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
@@ -57,14 +56,24 @@ impl SqliteStore {
     pub fn open(dir: &Path) -> Result<SqliteStore, OpenError> {
         open::create_dir(dir)?;
         let path = open::create_file(dir)?;
-        let link = open::writer(&path)?;
-        let fault = |fault| OpenError::of_fault(&path, fault);
+        SqliteStore::open_at(Place { path, vfs: None })
+    }
+
+    /// Opens the store on a file of a file system that was registered with SQLite under the name `vfs`.
+    pub fn open_on(vfs: &str, path: &Path) -> Result<SqliteStore, OpenError> {
+        SqliteStore::open_at(Place { path: path.into(), vfs: Some(vfs.into()) })
+    }
+
+    fn open_at(place: Place) -> Result<SqliteStore, OpenError> {
+        let link = open::writer(&place)?;
+        let fault = |fault| OpenError::of_fault(&place.path, fault);
         settle(&link.db()).map_err(fault)?;
+        begin_log_anew(&link).map_err(fault)?;
         let held = Held::load(&link.db()).map_err(fault)?;
         let clock_at = Arc::new(AtomicI64::new(held.clock_at().0));
         let counts = Counts::default();
         Ok(SqliteStore {
-            path,
+            place,
             link: Some(link),
             held: Some(held),
             clock_at,
@@ -131,12 +140,7 @@ impl SqliteStore {
     /// Waits for readers to let go of the log of writes once it has grown past its bound.
     fn bound_wal(&mut self) {
         let Some(link) = &self.link else { return };
-        let length = |path: &Path| {
-            let mut wal = path.as_os_str().to_owned();
-            wal.push("-wal");
-            std::fs::metadata(wal).map_or(0, |found| found.len())
-        };
-        if length(&self.path) > self.wal_bound {
+        if self.place.wal_bytes() > self.wal_bound {
             // What cannot be cut now is tried again when the log has doubled.
             self.wal_bound = match settle(&link.db()) {
                 Ok(true) => open::WAL_BYTES,
@@ -158,6 +162,13 @@ fn roll_back(link: &Link) -> Outcome<()> {
 /// Whether all that can be read is now in the file itself, on the disk. Not if a reader does not let go.
 fn settle(db: &Db<'_>) -> Outcome<bool> {
     Ok(db.one(SETTLE, [], |row| row.int(0))? == Some(0))
+}
+
+/// Begins the log of writes anew on the disk, once it is settled: what failed commits left there is void, even if the disk
+/// has not seen yet that the old log was cut or deleted. The number of the schema is written again for that; a row that
+/// keeps its value would not be written at all.
+fn begin_log_anew(link: &Link) -> Outcome<()> {
+    Ok(link.conn().pragma_update(None, "user_version", migrate::NEWEST)?)
 }
 
 impl Drop for SqliteStore {
@@ -193,17 +204,17 @@ impl Store for SqliteStore {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        let link = open::reader(&self.path).map_err(Fault::into_store)?;
+        let link = open::reader(&self.place).map_err(Fault::into_store)?;
         Ok(Box::new(SqliteReader::new(link, Arc::clone(&self.clock_at))))
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {
         self.close();
-        let link = open::writer(&self.path)?;
+        let link = open::writer(&self.place)?;
         if !settle(&link.db()).map_err(Fault::into_store)? {
             return Err(StoreError::Unavailable("a reader does not let go of the log of writes".into()));
         }
-        link.db().run(TOUCH, []).map_err(Fault::into_store)?;
+        begin_log_anew(&link).map_err(Fault::into_store)?;
         let held = Held::load(&link.db()).map_err(Fault::into_store)?;
         self.clock_at.store(held.clock_at().0, Ordering::Release);
         self.held = Some(held);

@@ -5,6 +5,7 @@ use crate::writer::Writer;
 use abide_core::commit::{KeyedReply, Reply, TicketWrite};
 use abide_core::json::Json;
 use abide_core::limits::REPLY_KEPT_MS;
+use abide_core::name::IdempotencyKey;
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::ticket::{Resolution, Ticket};
 
@@ -17,7 +18,17 @@ const OPEN_OF: &str =
 const KEEP: &str = "INSERT OR REPLACE INTO replies (kind, name, key, request, reply, ticket, kept_at)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
+const HAS_REPLY: &str = "SELECT 1 FROM replies WHERE kind = ?1 AND name = ?2 AND key = ?3 AND kept_at > ?4";
+
 impl Writer<'_> {
+    /// Whether a call with this key took effect before.
+    pub(crate) fn has_reply(&self, object: &ObjectKey, key: &IdempotencyKey) -> Outcome<bool> {
+        let (kind, name) = (object.kind.as_str(), object.name.as_str());
+        let kept_after = self.now.plus_ms(-REPLY_KEPT_MS).0;
+        let found = self.db.number(HAS_REPLY, (kind, name, key.as_str(), kept_after))?;
+        Ok(found.is_some())
+    }
+
     pub(crate) fn keep_reply(&mut self, object: &ObjectKey, kept: &KeyedReply) -> Outcome<()> {
         let (reply, ticket) = match &kept.reply {
             Reply::Now(reply) => (Some(reply.as_str()), None),

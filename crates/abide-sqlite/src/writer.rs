@@ -64,6 +64,7 @@ impl<'a> Writer<'a> {
             Write::Progress { lease, progress } => Written::Progressed(self.progress(lease, progress)?),
             Write::Finish { lease, finish, seed } => Written::Finished(self.finish(lease, finish, *seed)?),
             Write::ReleaseExpired => Written::Released(self.release_expired()?),
+            Write::Disown { life, held } => Written::Released(self.disown(*life, held)?),
             Write::Regrant { lease_ms } => set(self.regrant(*lease_ms))?,
             Write::Cancel { job } => Written::Moved(self.cancel(*job)?),
             Write::Retry { job } => Written::Moved(self.retry(*job)?),

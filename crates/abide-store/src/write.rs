@@ -81,6 +81,14 @@ pub enum Write {
     ///
     /// [`JobEvent::Expired`]: abide_core::job::JobEvent::Expired
     ReleaseExpired,
+    /// An engine does not know what became of a claim: every lease that names its life and is not among `held` is handed
+    /// back. Answers [`Written::Released`].
+    Disown {
+        /// Whose.
+        life: Life,
+        /// Those it knows of.
+        held: Vec<LeaseRef>,
+    },
     /// The clock jumped: every live lease ends `lease_ms` from now, or later if it did already.
     Regrant {
         /// From now.
@@ -322,7 +330,7 @@ pub enum Written {
     Progressed(Result<(), LeaseLost>),
     /// To [`Write::Finish`].
     Finished(Result<Finished, LeaseLost>),
-    /// To [`Write::ReleaseExpired`]: the jobs whose leases ran out.
+    /// To [`Write::ReleaseExpired`] and [`Write::Disown`]: the jobs whose leases ended.
     Released(Vec<JobId>),
     /// To [`Write::Cancel`] and [`Write::Retry`]: the state now.
     Moved(Result<JobState, JobRefused>),

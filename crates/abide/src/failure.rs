@@ -13,6 +13,7 @@ use abide_store::StoreError;
 
 use crate::bench::BenchError;
 use crate::config::Problems;
+use crate::export::ExportError;
 use crate::reach::ReachError;
 
 /// Why a command did not do what was asked.
@@ -102,6 +103,9 @@ pub(crate) enum Failure {
     /// Standard output could not be written.
     #[error("cannot write to standard output: {0}")]
     Output(#[source] io::Error),
+    /// Nothing can be sent to the collector.
+    #[error(transparent)]
+    Export(#[from] ExportError),
     /// Logging could not be started.
     #[error("cannot start logging: {0}")]
     Logging(#[from] tracing_subscriber::util::TryInitError),
@@ -132,7 +136,7 @@ impl Failure {
                 BackupError::Exists { .. } | BackupError::Io { .. } | BackupError::Damaged { .. },
             ) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
-            Self::Config(_) | Self::ListenRefused { .. } => 2,
+            Self::Config(_) | Self::ListenRefused { .. } | Self::Export(_) => 2,
             Self::DataDir(_)
             | Self::Store(_)
             | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
@@ -168,6 +172,7 @@ impl Failure {
             Self::Bench(_) => "bench_failed",
             Self::System(_) => "system_refused",
             Self::Output(_) => "output_failed",
+            Self::Export(_) => "telemetry_not_usable",
             Self::Logging(_) => "logging_failed",
         }
     }

@@ -81,8 +81,16 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults } = hosted;
-        let engine = Engine::start(Box::new(store), registry, engine_options(config, data_dir.path()))?;
+        let Hosted { registry, mut services, defaults, export } = hosted;
+        let mut options = engine_options(config, data_dir.path());
+        if let Some(export) = &export {
+            services.watch.telemetry = export.spans();
+            options.telemetry = export.spans();
+        }
+        let engine = Engine::start(Box::new(store), registry, options)?;
+        if let Some(export) = &export {
+            export.count(&engine);
+        }
         if let Err(failure) = defaults.apply(&engine).await {
             engine.stop().await;
             return Err(failure);

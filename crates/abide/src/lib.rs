@@ -12,6 +12,7 @@ mod columns;
 mod commands;
 mod config;
 mod counter;
+mod export;
 mod failure;
 mod host;
 mod logging;
@@ -25,6 +26,7 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command, ConfigCommand};
 use crate::config::{Config, Inputs, OPTIONS, Surroundings, resolve};
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -54,15 +56,20 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
     match &cli.command {
         Command::Serve(_) => {
             let config = Config::from_resolved(&resolved);
-            logging::start(&config.log)?;
-            commands::serve::run(&config, output)
+            let export = Export::start(&config.telemetry)?;
+            logging::start(&config.log, export.as_ref())?;
+            let served = commands::serve::run(&config, export.clone(), output);
+            if let Some(export) = export {
+                export.end();
+            }
+            served
         }
         Command::Bench(flags) => {
             let mut config = Config::from_resolved(&resolved);
             if !cli.says_data_dir() {
                 config.store.data_dir.push("bench");
             }
-            logging::start(&config.log)?;
+            logging::start(&config.log, None)?;
             commands::bench::run(&config, flags, output)
         }
         Command::Queue { command } => {
@@ -75,6 +82,9 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         Command::Dead { command } => commands::dead::run(&Config::from_resolved(&resolved), command, output),
         Command::Limit { command } => {
             commands::limit::run(&Config::from_resolved(&resolved), command, output)
+        }
+        Command::Token { command } => {
+            commands::token::run(&Config::from_resolved(&resolved), command, output)
         }
         Command::Backup { file } => commands::backup::backup(&Config::from_resolved(&resolved), file, output),
         Command::Restore { file } => {

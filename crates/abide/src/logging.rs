@@ -2,9 +2,12 @@
 
 use std::io::{self, IsTerminal};
 
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+use tracing_subscriber::{Layer, fmt, registry};
 
 use crate::config::Log;
+use crate::export::Export;
 
 /// The `log.format` option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,16 +44,16 @@ impl LogFormat {
 }
 
 /// Installs the subscriber of this process.
-pub(crate) fn start(log: &Log) -> Result<(), TryInitError> {
+pub(crate) fn start(log: &Log, export: Option<&Export>) -> Result<(), TryInitError> {
     let at_terminal = io::stderr().is_terminal();
-    let subscriber = tracing_subscriber::fmt().with_max_level(log.level).with_writer(io::stderr);
-    if log.format.is_human(at_terminal) {
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = if log.format.is_human(at_terminal) {
         // An explicit `with_ansi(true)` would override NO_COLOR, so colour is only ever turned off here.
-        let subscriber = if at_terminal { subscriber } else { subscriber.with_ansi(false) };
-        subscriber.finish().try_init()
+        if at_terminal { lines.boxed() } else { lines.with_ansi(false).boxed() }
     } else {
-        subscriber.json().flatten_event(true).finish().try_init()
-    }
+        lines.json().flatten_event(true).boxed()
+    };
+    registry().with(lines.with_filter(log.level)).with(export.map(Export::layer)).try_init()
 }
 
 #[cfg(test)]

@@ -61,6 +61,14 @@ impl Output {
         drop(writeln!(io::stderr().lock(), "{line}"));
     }
 
+    /// Tells a person something that a program finds in the data.
+    pub(crate) fn note(self, text: &str) {
+        match self {
+            Self::Text => drop(writeln!(io::stderr().lock(), "{text}")),
+            Self::Json => {}
+        }
+    }
+
     /// Prints why the command failed.
     pub(crate) fn failure(self, failure: &Failure) {
         match self {

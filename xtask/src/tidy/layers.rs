@@ -27,10 +27,15 @@ const SERVICE_TESTS_MAY_USE: &[&str] = &["abide-store"];
 const ROOMS: &[Room] = &[
     room("abide-core", Reach::These(&[]), &[]),
     room("abide-store", Reach::These(&["abide-core"]), &[]),
-    room("abide-sqlite", Reach::These(&["abide-core", "abide-store"]), &[]),
+    room("abide-testdisk", Reach::These(&["abide-core"]), &[]),
+    room("abide-sqlite", Reach::These(&["abide-core", "abide-store"]), &["abide-testdisk"]),
     room("abide-postgres", Reach::These(&["abide-core", "abide-store"]), &[]),
     room("abide-engine", Reach::These(&["abide-core", "abide-store"]), &["abide-sqlite"]),
-    room("abide-sim", Reach::These(&["abide-core", "abide-store", "abide-engine", "abide-sqlite"]), &[]),
+    room(
+        "abide-sim",
+        Reach::These(&["abide-core", "abide-store", "abide-testdisk", "abide-sqlite", "abide-engine"]),
+        &[],
+    ),
     room("abide-blob", Reach::These(&["abide-core"]), &[]),
     room("abide-media", Reach::These(&["abide-core"]), &[]),
     room("abide-fetch", Reach::These(&["abide-core"]), &[]),
@@ -182,7 +187,9 @@ mod tests {
         check_crate(
             "abide-sqlite",
             "[dev-dependencies]\nabide-engine = {}\n",
-            &["4: abide-sqlite may not use abide-engine (it may use: abide-core, abide-store)"],
+            &[
+                "4: abide-sqlite may not use abide-engine (it may use: abide-core, abide-store; its tests also: abide-testdisk)",
+            ],
         );
         let services = "(it may use: abide-core, abide-engine, abide-blob, abide-media, abide-fetch, abide-llm; \
                         its tests also: abide-store)";

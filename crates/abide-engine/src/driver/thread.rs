@@ -212,14 +212,11 @@ impl Core {
     fn work(&mut self, messages: &Receiver<Message>, doors: &mut Doors) {
         let mut more = true;
         loop {
-            let (now, jumped) = self.steady.now();
-            if let Some(by_ms) = jumped {
-                self.machine.input(Input::ClockJumped { by_ms }, now);
-            }
+            let now = self.now();
             if !self.take_messages(messages, now, more) {
                 return;
             }
-            let now = self.steady.now().0;
+            let now = self.now();
             more = self.machine.run(now, TURNS);
             self.put_out(doors, now);
             if doors.closed {
@@ -230,6 +227,15 @@ impl Core {
                 return;
             }
         }
+    }
+
+    /// The present; the machine hears of it if the clock jumped since it was last asked.
+    fn now(&mut self) -> Time {
+        let (now, jumped) = self.steady.now();
+        if let Some(by_ms) = jumped {
+            self.machine.input(Input::ClockJumped { by_ms }, now);
+        }
+        now
     }
 
     /// Takes what is in the inbox; waits for it if there is nothing else to do. False if every handle is gone.
@@ -245,18 +251,17 @@ impl Core {
                 },
                 Some(at) => {
                     let wait_ms = u64::try_from(at.since(now)).unwrap_or(0);
-                    match messages.recv_timeout(Duration::from_millis(wait_ms)) {
+                    let first = match messages.recv_timeout(Duration::from_millis(wait_ms)) {
                         Ok(message) => Some(message),
-                        Err(RecvTimeoutError::Timeout) => {
-                            self.notice_freeze(at);
-                            None
-                        }
+                        Err(RecvTimeoutError::Timeout) => None,
                         Err(RecvTimeoutError::Disconnected) => return false,
-                    }
+                    };
+                    self.notice_freeze(at);
+                    first
                 }
             }
         };
-        let now = self.steady.now().0;
+        let now = self.now();
         let rest = std::iter::from_fn(|| messages.try_recv().ok()).take(INPUTS);
         for message in first.into_iter().chain(rest) {
             self.take(message, now);
@@ -266,7 +271,7 @@ impl Core {
 
     /// The process was stopped for a while if it wakes much later than it wanted to: then no lease runs out for that.
     fn notice_freeze(&mut self, wanted: Time) {
-        let now = self.steady.now().0;
+        let now = self.now();
         let late_ms = now.since(wanted);
         if late_ms > CLOCK_JUMP_MS {
             self.machine.input(Input::ClockJumped { by_ms: late_ms }, now);

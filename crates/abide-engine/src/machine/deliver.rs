@@ -129,6 +129,12 @@ impl Machine {
     /// Reads on in an object's inbox and followed logs when memory has room for more.
     pub(super) fn read_on(&mut self, id: SlotId) {
         let slot = self.slots.get(id);
+        if self.phase == Phase::Draining {
+            // The store keeps it for the next life.
+            slot.stored.after = None;
+            slot.following.behind = false;
+            return;
+        }
         if let Some(after) = slot.stored.after
             && !slot.stored.reading
             && slot.held.len() < INBOX_MESSAGES / 2

@@ -19,6 +19,9 @@ pub(super) struct Jobs {
     pools: Vec<PoolState>,
     running: BTreeMap<JobId, Running>,
     heartbeat_at: Option<Time>,
+    /// The answer to a claim was lost: there may be leases that nobody here knows of. Nothing is claimed before they are
+    /// handed back, or new ones would be taken for them.
+    lost_a_claim: bool,
 }
 
 #[derive(Debug)]
@@ -54,11 +57,11 @@ impl Jobs {
                 next_at: None,
             })
             .collect();
-        Jobs { pools, running: BTreeMap::new(), heartbeat_at: None }
+        Jobs { pools, running: BTreeMap::new(), heartbeat_at: None, lost_a_claim: false }
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty() && !self.pools.iter().any(|pool| pool.claiming)
+        self.running.is_empty() && !self.lost_a_claim && !self.pools.iter().any(|pool| pool.claiming)
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {
@@ -77,9 +80,10 @@ impl Jobs {
         }
     }
 
-    pub(super) fn hint(&mut self, queue: &QueueName, kind: &JobKind) {
-        for pool in &mut self.pools {
-            pool.hint |= pool.queue == *queue && pool.kind == *kind;
+    /// There are jobs for all pools of this queue and kind but those that have `looked`.
+    pub(super) fn hint(&mut self, queue: &QueueName, kind: &JobKind, looked: &[usize]) {
+        for (index, pool) in self.pools.iter_mut().enumerate() {
+            pool.hint |= pool.queue == *queue && pool.kind == *kind && !looked.contains(&index);
         }
     }
 
@@ -98,6 +102,14 @@ impl Jobs {
         for pool in &mut self.pools {
             pool.next_at = earliest(pool.next_at, at);
         }
+    }
+
+    pub(super) fn lose_a_claim(&mut self) {
+        self.lost_a_claim = true;
+    }
+
+    pub(super) fn know_all_leases(&mut self) {
+        self.lost_a_claim = false;
     }
 
     /// Claims under way were lost with the store's connection.
@@ -162,6 +174,9 @@ impl Machine {
         else {
             return;
         };
+        if self.jobs.lost_a_claim {
+            return;
+        }
         for index in 0..self.jobs.pools.len() {
             let pool = &mut self.jobs.pools[index];
             let free = pool.slots - pool.running;
@@ -220,7 +235,7 @@ impl Machine {
         }
         finish.bound();
         let seed = self.secret.draw();
-        self.write(WriteFor::Finish, Write::Finish { lease, finish, seed });
+        self.write(WriteFor::Finish(lease), Write::Finish { lease, finish, seed });
     }
 
     pub(super) fn job_progressed(&mut self, lease: LeaseRef, note: Json) {
@@ -253,6 +268,19 @@ impl Machine {
         if self.jobs.running.contains_key(&job) {
             self.out.push(Output::Stop(job));
         }
+    }
+
+    /// Hands back the leases of claims whose answers were lost: those of this life that are not running here, and whose
+    /// ends are not on their way either.
+    pub(super) fn disown_lost_leases(&mut self) {
+        let Some(life) = self.life.filter(|_| self.jobs.lost_a_claim) else { return };
+        let ending = self
+            .writes
+            .values()
+            .filter_map(|purpose| if let WriteFor::Finish(lease) = purpose { Some(*lease) } else { None });
+        let running = self.jobs.running.values().map(|running| running.lease);
+        let held = running.chain(ending).collect();
+        self.write(WriteFor::Disown, Write::Disown { life, held });
     }
 
     /// The store was away, and heartbeats with it: no lease runs out for that.

@@ -171,6 +171,7 @@ impl Machine {
             for (purpose, write) in std::mem::take(&mut self.retries) {
                 self.write(purpose, write);
             }
+            self.disown_lost_leases();
         }
         if self.phase == Phase::Beginning {
             return false;

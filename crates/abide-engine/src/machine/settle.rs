@@ -32,7 +32,8 @@ pub(super) enum WriteFor {
     },
     Renew(Vec<LeaseRef>),
     Progress,
-    Finish,
+    Finish(LeaseRef),
+    Disown,
     Release,
     Regrant,
     Sweep,
@@ -54,10 +55,17 @@ impl Machine {
                     self.stalls = 0;
                     self.notice(Notice::StoreRecovered);
                 }
+                // Pools whose claim was the last in the batch: it has seen what the batch made ready.
+                let mut looked = Vec::new();
                 for (token, written) in tokens.into_iter().zip(written) {
+                    if let Some(WriteFor::Claim { pool }) = self.writes.get(&token) {
+                        looked.push(*pool);
+                    } else {
+                        looked.clear();
+                    }
                     self.one_written(token, written);
                 }
-                self.wake(*woken);
+                self.wake(*woken, &looked);
             }
             Err(StoreError::Ambiguous(detail)) => self.ambiguous(&tokens, writes, detail),
             Err(error) => self.refused_batch(&tokens, writes, error),
@@ -100,11 +108,12 @@ impl Machine {
             (WriteFor::Claim { pool }, Written::Claimed(claimed)) => self.claimed(pool, claimed),
             (WriteFor::Renew(leases), Written::Renewed(renewals)) => self.renewed(&leases, &renewals),
             (WriteFor::Release, Written::Released(_)) => self.ask_for_timers(),
+            (WriteFor::Disown, Written::Released(_)) => self.jobs.know_all_leases(),
             (WriteFor::Sweep, Written::Removed(removed)) => self.removed(true, removed.more),
             (WriteFor::Prune, Written::Removed(removed)) => self.removed(false, removed.more),
             (WriteFor::Crash, Written::EventFailed(_))
             | (WriteFor::Progress, Written::Progressed(_))
-            | (WriteFor::Finish, Written::Finished(_))
+            | (WriteFor::Finish(_), Written::Finished(_))
             | (WriteFor::Regrant | WriteFor::Worker, Written::Set) => {}
             (purpose, written) => unreachable!("the store answered {purpose:?} with {written:?}"),
         }
@@ -189,9 +198,12 @@ impl Machine {
     }
 
     /// Nothing of the batch was applied. Calls in it fail; the rest is tried again after a pause.
+    /// One write that the store rejects for good says nothing about the store: nobody else waits for it.
     fn refused_batch(&mut self, tokens: &[WriteToken], writes: Vec<Write>, error: StoreError) {
+        let mut is_settled = is_for_good(tokens, &error);
         for (token, write) in tokens.iter().zip(writes) {
             let Some(purpose) = self.writes.remove(token) else { continue };
+            is_settled &= matches!(purpose, WriteFor::Turn(_) | WriteFor::Ask(_));
             match purpose {
                 WriteFor::Turn(id) => self.turns_not_written(id, tokens, &error),
                 WriteFor::Ask(ask) => self.out.push(Output::Told(ask, Err(error.clone()))),
@@ -199,27 +211,33 @@ impl Machine {
                 WriteFor::Sweep => self.removed(true, true),
                 WriteFor::Prune => self.removed(false, true),
                 WriteFor::Release => self.timetable.lease(Some(self.now)),
-                WriteFor::Progress => {}
+                // Asked again after the pause, for what is held then.
+                WriteFor::Disown | WriteFor::Progress => {}
                 WriteFor::Renew(_)
                 | WriteFor::Fail { .. }
                 | WriteFor::Begin
                 | WriteFor::Crash
-                | WriteFor::Finish
+                | WriteFor::Finish(_)
                 | WriteFor::Regrant
                 | WriteFor::Worker => self.retries.push((purpose, write)),
             }
         }
-        self.stall(error);
+        if !is_settled {
+            self.stall(error);
+        }
     }
 
     /// Turns of a slot were in a batch that failed. Its calls fail. A check says nothing about the turns after it; what
-    /// ran after a commit is run again, and its own commits that are on their way will be refused.
+    /// ran after a commit is run again, and its own commits that are on their way will be refused. An event whose commit
+    /// the store rejects for good has failed: running it again would give the same commit.
     fn turns_not_written(&mut self, id: SlotId, tokens: &[WriteToken], error: &StoreError) {
         let Some(slot) = self.slots.find(id) else { return };
         let in_batch = |pending: &Pending| pending.then.token().is_some_and(|token| tokens.contains(&token));
         let is_commit = |pending: &Pending| matches!(pending.then, Then::Commit { .. });
         let from = slot.pending.iter().position(|pending| in_batch(pending) && is_commit(pending));
+        let is_for_good = is_for_good(tokens, error);
         let mut failed = Vec::new();
+        let mut hopeless = Vec::new();
         let mut kept = VecDeque::new();
         let mut rerun_from = None;
         for (index, pending) in std::mem::take(&mut slot.pending).into_iter().enumerate() {
@@ -228,6 +246,11 @@ impl Machine {
             }
             match pending.delivery.origin {
                 Origin::Call { id: call, .. } if in_batch(&pending) => failed.push(call),
+                Origin::Message { .. } | Origin::Alarm { .. } | Origin::Entries { .. }
+                    if is_for_good && in_batch(&pending) =>
+                {
+                    hopeless.push(pending.delivery);
+                }
                 Origin::Call { .. }
                 | Origin::Message { .. }
                 | Origin::Alarm { .. }
@@ -243,6 +266,9 @@ impl Machine {
         }
         for call in failed {
             self.reply(call, Err(CallError::Store(error.clone())));
+        }
+        for delivery in hopeless {
+            self.write_failure(id, delivery.origin, delivery.failures, error.to_string());
         }
         self.settle(id);
         self.enqueue_slot(id);
@@ -276,16 +302,20 @@ impl Machine {
                     self.out.push(Output::Told(ask, Err(StoreError::Ambiguous(detail.clone()))));
                 }
                 Some(
-                    purpose @ (WriteFor::Finish | WriteFor::Renew(_) | WriteFor::Worker | WriteFor::Regrant),
+                    purpose @ (WriteFor::Finish(_)
+                    | WriteFor::Renew(_)
+                    | WriteFor::Worker
+                    | WriteFor::Regrant),
                 ) => {
                     self.retries.push((purpose, write));
                 }
+                Some(WriteFor::Claim { .. }) => self.jobs.lose_a_claim(),
                 Some(
                     WriteFor::Turn(_)
                     | WriteFor::Fail { .. }
                     | WriteFor::Begin
                     | WriteFor::Crash
-                    | WriteFor::Claim { .. }
+                    | WriteFor::Disown
                     | WriteFor::Progress
                     | WriteFor::Release
                     | WriteFor::Sweep
@@ -353,7 +383,7 @@ impl Machine {
         self.timetable.lease(Some(self.now));
     }
 
-    fn wake(&mut self, woken: Woken) {
+    fn wake(&mut self, woken: Woken, looked: &[usize]) {
         for message in woken.messages {
             self.deliver_message(message);
         }
@@ -361,7 +391,7 @@ impl Machine {
             self.is_behind(follower);
         }
         for (queue, kind) in woken.ready {
-            self.jobs.hint(&queue, &kind);
+            self.jobs.hint(&queue, &kind, looked);
             self.notice(Notice::Ready(queue, kind));
         }
         for (object, incarnation, head) in woken.logs {
@@ -385,4 +415,9 @@ impl Machine {
             self.notice(Notice::ReadyAt(at));
         }
     }
+}
+
+/// Whether the store can never take this write. Of several, it may be any.
+fn is_for_good(tokens: &[WriteToken], error: &StoreError) -> bool {
+    matches!(error, StoreError::Rejected(_)) && tokens.len() == 1
 }

@@ -287,9 +287,13 @@ impl Slot {
     /// Puts pending turns from the `from`-th on back where they came from, in order, to be run again.
     pub(super) fn rerun_from(&mut self, from: usize) {
         let again: Vec<Pending> = self.pending.drain(from..).collect();
-        for pending in again.into_iter().rev() {
-            if matches!(pending.delivery.origin, Origin::Call { .. }) {
+        for mut pending in again.into_iter().rev() {
+            if let Origin::Call { key, .. } = &mut pending.delivery.origin {
                 self.calls += 1;
+                if let Some(key) = key {
+                    // Another engine may have run it in the meantime.
+                    key.is_new = false;
+                }
             }
             self.events.push_front(pending.delivery);
         }

@@ -4,8 +4,10 @@
 //! after counts under [`OTHER`].
 
 mod histogram;
+mod recent;
 
 pub use histogram::Histogram;
+pub use recent::Recent;
 
 use abide_core::job::{AttemptWord, JobState};
 use abide_core::time::Time;
@@ -68,6 +70,8 @@ pub struct JobCounts {
     pub attempts: [u64; AttemptWord::ALL.len()],
     /// Jobs that were over, by [`JobState`], in the order of [`JobState::ALL`].
     pub finished: [u64; JobState::ALL.len()],
+    /// Jobs that were over lately.
+    pub lately: Recent,
     /// Attempts that failed and are followed by another.
     pub retried: u64,
     /// From when a job might run until it was leased, in microseconds.
@@ -123,6 +127,7 @@ impl Default for JobCounts {
             started: 0,
             attempts: Default::default(),
             finished: Default::default(),
+            lately: Recent::default(),
             retried: 0,
             waits: Histogram::of_times(),
             runs: Histogram::of_times(),
@@ -161,6 +166,7 @@ impl JobCounts {
         }
         if moved.to.is_over() {
             add(&mut self.finished, position(&JobState::ALL, &moved.to));
+            self.lately.note(at);
         }
     }
 }

@@ -17,7 +17,15 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 pub(crate) struct QueueList {
-    queues: Vec<QueueView>,
+    queues: Vec<QueueDocument>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct QueueDocument {
+    #[serde(flatten)]
+    view: QueueView,
+    /// As this process counted them.
+    finished_last_minute: u64,
 }
 
 /// Every queue.
@@ -29,19 +37,25 @@ pub(crate) async fn list(State(app): State<App>) -> Result<Json<QueueList>, ApiE
 pub(crate) async fn show(
     State(app): State<App>,
     At(queue): At<QueueName>,
-) -> Result<Json<QueueView>, ApiError> {
-    let found = queues(&app).await?.into_iter().find(|view| view.queue == queue);
+) -> Result<Json<QueueDocument>, ApiError> {
+    let found = queues(&app).await?.into_iter().find(|document| document.view.queue == queue);
     found.map(Json).ok_or_else(|| {
         let message = format!("there is no queue {queue}: it begins with its first job or policy");
         ApiError::new(ErrorCode::UnknownQueue, message)
     })
 }
 
-async fn queues(app: &App) -> Result<Vec<QueueView>, ApiError> {
-    match app.read(Read::Queues).await? {
-        Answer::Queues(queues) => Ok(queues),
-        other => unreachable!("the store answered about queues with {other:?}"),
-    }
+async fn queues(app: &App) -> Result<Vec<QueueDocument>, ApiError> {
+    let Answer::Queues(queues) = app.read(Read::Queues).await? else {
+        unreachable!("the store answers about queues in kind")
+    };
+    let (counts, now) = (app.engine().counts(), app.engine().now());
+    let document = |view: QueueView| {
+        let counted = counts.queues.get(view.queue.as_str());
+        let finished_last_minute = counted.map_or(0, |jobs| jobs.lately.last_minute(now));
+        QueueDocument { view, finished_last_minute }
+    };
+    Ok(queues.into_iter().map(document).collect())
 }
 
 /// Sets a queue's whole policy; what the body leaves out gets its default.
@@ -49,7 +63,7 @@ pub(crate) async fn set(
     state: State<App>,
     At(queue): At<QueueName>,
     JsonBody(policy): JsonBody<QueuePolicy>,
-) -> Result<Json<QueueView>, ApiError> {
+) -> Result<Json<QueueDocument>, ApiError> {
     check(&policy)?;
     state.0.write(Write::SetQueue { queue: queue.clone(), policy }).await?;
     show(state, At(queue)).await
@@ -79,13 +93,19 @@ fn check(policy: &QueuePolicy) -> Result<(), ApiError> {
 }
 
 /// Lets no more jobs of the queue start.
-pub(crate) async fn pause(state: State<App>, At(queue): At<QueueName>) -> Result<Json<QueueView>, ApiError> {
+pub(crate) async fn pause(
+    state: State<App>,
+    At(queue): At<QueueName>,
+) -> Result<Json<QueueDocument>, ApiError> {
     state.0.write(Write::SetPaused { queue: queue.clone(), paused: true }).await?;
     show(state, At(queue)).await
 }
 
 /// Lets jobs of the queue start again.
-pub(crate) async fn resume(state: State<App>, At(queue): At<QueueName>) -> Result<Json<QueueView>, ApiError> {
+pub(crate) async fn resume(
+    state: State<App>,
+    At(queue): At<QueueName>,
+) -> Result<Json<QueueDocument>, ApiError> {
     state.0.write(Write::SetPaused { queue: queue.clone(), paused: false }).await?;
     show(state, At(queue)).await
 }

@@ -39,22 +39,38 @@ async function ask(path, { method = "GET", body } = {}) {
   }
   const reply = await fetch(path, init);
   const answer = await reply.json().catch(() => null);
-  if (reply.status === 401) $("token-form").hidden = false;
+  if (reply.status === 401) wantToken();
   if (!reply.ok) throw new Refused(reply.status, answer);
-  $("problem").hidden = true;
   return answer;
 }
 
 function complain(error) {
+  if (error.status === 401) return;
   $("problem").textContent = error.message;
   $("problem").hidden = false;
 }
 
+function wantToken() {
+  if (!$("token-form").hidden) return;
+  $("token-refused").textContent = sessionStorage.getItem("token") ? "The server does not know this token, or it was revoked." : "";
+  $("token-form").hidden = false;
+  $("token").focus();
+}
+
+/** Puts rows in the place of those that a list shows; the focus stays on what it was on. */
+function fill(id, rows, none) {
+  const list = $(id);
+  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+  list.replaceChildren(...(rows.length ? rows : [empty(none)]));
+  if (focused) list.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
+}
+
 /** Does something for a person and shows what follows from it. */
-async function act(button, path, method = "POST") {
+async function act(button, work) {
   button.disabled = true;
+  $("problem").hidden = true;
   try {
-    await ask(path, { method });
+    await work();
     await refresh();
   } catch (error) {
     complain(error);
@@ -63,74 +79,93 @@ async function act(button, path, method = "POST") {
   }
 }
 
-function actButton(label, path, text = label) {
-  const button = el("button", { type: "button", className: "quiet", "aria-label": label }, text);
-  button.addEventListener("click", () => act(button, path));
+/** A button that posts to a path. `focus` names its place, where another button may be afterwards. */
+function actButton(text, label, focus, path) {
+  const button = el("button", { type: "button", className: "quiet", "aria-label": label, data: { focus } }, text);
+  button.addEventListener("click", () => act(button, () => ask(path, { method: "POST" })));
   return button;
 }
 
-const finishedBefore = new Map();
+/** Posts to a path until nothing is left to do: each answer says where the next begins. */
+async function postAll(path) {
+  let after = null;
+  do {
+    const from = after === null ? "" : `${path.includes("?") ? "&" : "?"}after=${after}`;
+    ({ next: after } = await ask(path + from, { method: "POST" }));
+  } while (after !== null);
+}
 
-function rateOf(queue, finished) {
-  const now = performance.now();
-  const before = finishedBefore.get(queue);
-  if (!before || now - before.at > 10_000) finishedBefore.set(queue, { at: now, finished, rate: before?.rate ?? 0 });
-  if (!before || now - before.at < 500) return before?.rate ?? 0;
-  return Math.max(0, ((finished - before.finished) * 1000) / (now - before.at));
+function rate(finished) {
+  if (!finished) return "none finished in the last minute";
+  const perSecond = finished < 60 ? "" : `, ${(finished / 60).toFixed(1)} per second`;
+  return `${finished.toLocaleString()} finished in the last minute${perSecond}`;
+}
+
+function queueCard({ queue, policy, counts, finished_last_minute: finished }) {
+  const verb = policy.paused ? "resume" : "pause";
+  const button = actButton(verb, `${verb} the queue ${queue}`, queue, `/v1/queues/${encodeURIComponent(queue)}/${verb}`);
+  const numbers = Object.entries(counts).map(([state, count]) =>
+    el("div", { className: count ? "" : "zero" }, el("dt", {}, state), el("dd", {}, count.toLocaleString())));
+  return el("article", { className: "card", data: { queue } },
+    el("div", { className: "head" }, el("h3", {}, queue), policy.paused ? badge("paused") : null, button),
+    el("dl", {}, ...numbers),
+    el("p", { className: "hint rate" }, rate(finished)));
 }
 
 async function showQueues() {
   const { queues } = await ask("/v1/queues");
-  const cards = queues.map(({ queue, policy, counts }) => {
-    const verb = policy.paused ? "resume" : "pause";
-    const over = counts.done + counts.skipped + counts.failed + counts.cancelled;
-    const button = actButton(`${verb} ${queue}`, `/v1/queues/${encodeURIComponent(queue)}/${verb}`, verb);
-    const numbers = Object.entries(counts).map(([state, count]) =>
-      el("div", {}, el("dt", {}, state), el("dd", {}, String(count))));
-    return el("article", { className: "card", data: { queue } },
-      el("div", { className: "head" }, el("h3", {}, queue), policy.paused ? badge("paused") : null, button),
-      el("dl", {}, ...numbers),
-      el("p", { className: "hint" }, `${rateOf(queue, over).toFixed(1)} finished per second`));
-  });
-  $("queue-list").replaceChildren(...(cards.length ? cards : [empty("No queue yet: it begins with its first job.")]));
+  fill("queue-list", queues.map(queueCard), "No queue yet: it begins with its first job.");
   const chosen = $("job-queue").value;
-  const options = queues.map(({ queue }) => el("option", { value: queue, selected: queue === chosen }, queue));
+  const names = queues.map(({ queue }) => queue);
+  if ([...$("job-queue").options].slice(1).map(({ value }) => value).join() === names.join()) return;
+  const options = names.map((queue) => el("option", { value: queue, selected: queue === chosen }, queue));
   $("job-queue").replaceChildren(el("option", { value: "" }, "any"), ...options);
 }
 
-async function why(job, place) {
-  const { causes } = await ask(`/v1/jobs/${job}/why`);
-  place.replaceChildren(...causes.map(({ sentence }) => el("li", {}, sentence)));
+async function whyOf({ job, state }) {
+  if (state === "done") return null;
+  try {
+    const { causes } = await ask(`/v1/jobs/${job}/why`);
+    return el("ul", { className: "why" }, ...causes.map(({ sentence }) => el("li", {}, sentence)));
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
+async function jobRow(job) {
+  const { job: id, queue, kind, state, payload } = job;
+  const over = ["done", "skipped", "failed", "cancelled"].includes(state);
+  const verb = over ? "retry" : "cancel";
+  const button = state === "done" ? null : actButton(verb, `${verb} job ${id}`, `job ${id}`, `/v1/jobs/${id}/${verb}`);
+  return el("li", { data: { job: id } },
+    el("div", { className: "head" }, el("h3", {}, `${id} · ${queue} · ${kind}`), badge(state),
+      el("time", { title: new Date(job.updated_at).toLocaleString() }, clock(job.updated_at)), button),
+    payload === null ? null : el("code", {}, JSON.stringify(payload).slice(0, 300)), await whyOf(job));
+}
+
+async function jobRows(query) {
+  const { jobs } = await ask(`/v1/jobs?${new URLSearchParams(query)}`);
+  return Promise.all(jobs.map(jobRow));
 }
 
 async function showJobs() {
-  const query = new URLSearchParams({ limit: "20" });
-  if ($("job-state").value) query.set("state", $("job-state").value);
-  if ($("job-queue").value) query.set("queue", $("job-queue").value);
-  const { jobs } = await ask(`/v1/jobs?${query}`);
-  const rows = jobs.map((job) => {
-    const over = ["done", "skipped", "failed", "cancelled"].includes(job.state);
-    const button = over
-      ? (job.state === "done" || job.state === "skipped" ? null : actButton(`retry job ${job.job}`, `/v1/jobs/${job.job}/retry`, "retry"))
-      : actButton(`cancel job ${job.job}`, `/v1/jobs/${job.job}/cancel`, "cancel");
-    const causes = el("ul", { className: "why" });
-    if (job.state !== "done") why(job.job, causes).catch(complain);
-    return el("li", { data: { job: job.job } },
-      el("div", { className: "head" }, el("h3", {}, `${job.job} · ${job.queue} · ${job.kind}`), badge(job.state),
-        el("time", {}, clock(job.updated_at)), button),
-      el("code", {}, JSON.stringify(job.payload).slice(0, 300)), causes);
-  });
-  $("job-list").replaceChildren(...(rows.length ? rows : [empty("No job fits.")]));
+  const query = { limit: "20" };
+  if ($("job-state").value) query.state = $("job-state").value;
+  if ($("job-queue").value) query.queue = $("job-queue").value;
+  fill("job-list", await jobRows(query), "No job fits.");
 }
 
 async function showDead() {
-  const { dead } = await ask("/v1/dead?limit=20");
-  const rows = dead.map((letter) => el("li", {},
-    el("div", { className: "head" }, el("h3", {}, `${letter.kind}/${letter.name} · ${letter.event}`),
-      el("time", {}, clock(letter.died_at)),
-      actButton(`replay dead letter ${letter.id}`, `/v1/dead/${letter.id}/replay`, "replay")),
-    el("p", { className: "error" }, letter.error)));
-  $("dead-list").replaceChildren(...(rows.length ? rows : [empty("None: no event of an object has failed for good.")]));
+  const [{ dead }, jobs] = await Promise.all([ask("/v1/dead?limit=20"), jobRows({ state: "failed", limit: "20" })]);
+  const letters = dead.map(({ id, kind, name, event, error, died_at: at }) => el("li", { data: { dead: id } },
+    el("div", { className: "head" }, el("h3", {}, `${kind}/${name} · ${event}`),
+      el("time", { title: new Date(at).toLocaleString() }, clock(at)),
+      actButton("replay", `replay dead letter ${id}`, `dead ${id}`, `/v1/dead/${id}/replay`)),
+    el("p", { className: "error" }, error)));
+  const rows = [...letters, ...jobs];
+  $("replay-all").hidden = !rows.length;
+  fill("dead-list", rows, "None: nothing has failed for good.");
 }
 
 const recent = new Map();
@@ -141,49 +176,68 @@ async function showObjects() {
     for (const { kind, name, version, updated_at: at } of objects) recent.set(`${kind}/${name}`, { version, at });
   }
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
-    el("li", {}, el("div", { className: "head" }, el("h3", {}, key),
-      el("span", { className: "hint" }, version === null ? "deleted" : `version ${version}`), el("time", {}, clock(at)))));
-  $("object-list").replaceChildren(...(rows.length ? rows : [empty("No object yet.")]));
+    el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),
+      el("span", { className: "hint" }, version === null ? "deleted" : `version ${version}`),
+      el("time", { title: new Date(at).toLocaleString() }, clock(at)))));
+  fill("object-list", rows, "No object yet.");
 }
 
 const coordinator = () => `/coordinator/${encodeURIComponent($("name").value.trim())}`;
 
-async function showItems() {
-  if (!$("name").value.trim()) return;
-  let queue;
-  try {
-    ({ queue } = await ask(`${coordinator()}/queue`));
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    queue = [];
-  }
-  const rows = queue.slice().reverse().map((item) => {
-    const stamps = item.timestamps ?? [];
-    const first = stamps[0]?.time ?? item.createdAt;
-    const tags = stamps.map(({ tag, time }) => el("div", {}, el("dt", {}, tag), el("dd", {}, `+${time - first} ms`)));
-    return el("li", { data: { item: item.id } },
-      el("div", { className: "head" }, el("h3", {}, item.id.slice(0, 8)), badge(item.status),
-        el("time", {}, clock(item.createdAt)),
-        item.timeTaken === undefined || item.timeTaken === null ? null : el("span", { className: "hint" }, `total ${span(item.timeTaken)}`)),
-      el("p", { className: "said" }, item.payload?.message ?? ""),
-      item.error ? el("p", { className: "error" }, item.error) : null,
-      item.result?.message ? el("p", { className: "hint" }, item.result.message) : null,
-      el("dl", {}, ...tags));
-  });
-  $("item-count").textContent = `${queue.length} items, newest first`;
-  $("items").replaceChildren(...(rows.length ? rows : [empty("Nothing submitted yet.")]));
+function itemRow(item) {
+  const [first] = item.timestamps;
+  const stamps = item.timestamps.map(({ tag, time }) => el("li", {}, `${tag} `, el("b", {}, `+${Math.round(time - first.time)} ms`)));
+  return el("li", { data: { item: item.id } },
+    el("div", { className: "head" }, el("h3", {}, item.id.slice(0, 8)), badge(item.status),
+      el("span", { className: "hint" }, item.mode === "direct" ? "direct" : "by queue"),
+      el("time", { title: new Date(item.createdAt).toLocaleString() }, clock(item.createdAt)),
+      item.timeTaken === undefined ? null : el("span", { className: "hint total" }, `total ${span(item.timeTaken)}`)),
+    el("p", { className: "said" }, item.payload.message),
+    item.error ? el("p", { className: "error" }, item.error) : null,
+    item.deadLetter ? el("p", { className: "hint" }, `dead letter: job ${item.deadLetter.job}, ${item.deadLetter.reason}`) : null,
+    item.result === undefined ? null : el("p", { className: "hint" }, item.result?.message ?? JSON.stringify(item.result)),
+    el("ul", { className: "stamps" }, ...stamps));
 }
 
-function addMessage(focus) {
-  const n = $("messages").children.length;
-  const input = el("input", { id: `message-${n}`, className: "text", "aria-describedby": `message-${n}-error` });
-  const remove = el("button", { type: "button", className: "quiet", "aria-label": `remove message ${n + 1}` }, "−");
-  const field = el("div", { className: "field" }, el("label", { htmlFor: input.id }, `Message ${n + 1}`),
-    el("div", { className: "message" }, input, n ? remove : null), el("p", { className: "error", id: `message-${n}-error` }));
-  remove.addEventListener("click", () => field.remove());
+async function showItems() {
+  if (!$("name").value.trim()) return;
+  const [{ queue }, { total }] = await Promise.all([ask(`${coordinator()}/queue?newest=50`), ask(`${coordinator()}/stats`)]);
+  const shown = total > queue.length ? `, the newest ${queue.length} shown` : "";
+  $("item-count").textContent = total === 1 ? "1 item" : `${total.toLocaleString()} items, newest first${shown}`;
+  fill("items", queue.reverse().map(itemRow), "Nothing submitted yet.");
+}
+
+const messageInputs = () => [...document.querySelectorAll("#messages input")];
+
+/** Gives the messages their numbers; the only one cannot be removed. */
+function numberMessages() {
+  const fields = [...$("messages").children];
+  fields.forEach((field, index) => {
+    const [input, label, error] = [field.querySelector("input"), field.querySelector("label"), field.querySelector(".error")];
+    input.id = `message-${index}`;
+    label.htmlFor = input.id;
+    label.textContent = fields.length > 1 ? `Message ${index + 1}` : "Message";
+    error.id = `message-${index}-error`;
+    input.setAttribute("aria-describedby", error.id);
+    const remove = field.querySelector("button");
+    remove.hidden = fields.length === 1;
+    remove.setAttribute("aria-label", `remove message ${index + 1}`);
+  });
+}
+
+function addMessage() {
+  const input = el("input", { autocomplete: "off" });
+  const remove = el("button", { type: "button", className: "quiet" }, "−");
+  const field = el("div", { className: "field" }, el("label"), el("div", { className: "message" }, input, remove), el("p", { className: "error" }));
+  remove.addEventListener("click", () => {
+    field.remove();
+    numberMessages();
+    messageInputs().at(-1).focus();
+  });
   input.addEventListener("input", () => mark(input, ""));
   $("messages").append(field);
-  if (focus) input.focus();
+  numberMessages();
+  return input;
 }
 
 function mark(input, text) {
@@ -194,10 +248,8 @@ function mark(input, text) {
 
 /** Shows each issue of a refusal at its field; gives those that have none. */
 function markIssues(issues, inputs) {
-  return issues.filter(({ path = [], field, message }) => {
-    const parts = Array.isArray(path) && path.length ? path : String(field ?? path).split(/[.[\]]+/).filter(Boolean);
-    const [what, index] = parts;
-    const input = what === "message" ? inputs[0] : what === "messages" ? inputs[Number(index ?? 0)] : ["delay", "mode"].includes(what) ? $(what) : null;
+  return issues.filter(({ path: [what, index = 0], message }) => {
+    const input = { message: inputs[0], messages: inputs[index], delay: $("delay"), mode: $("mode") }[what];
     if (input) mark(input, message);
     return !input;
   });
@@ -205,26 +257,27 @@ function markIssues(issues, inputs) {
 
 async function submit(event) {
   event.preventDefault();
-  const inputs = [...document.querySelectorAll("#messages input")];
-  const fields = [...inputs, $("delay"), $("mode")];
-  fields.forEach((input) => mark(input, ""));
+  const inputs = messageInputs();
+  [...inputs, $("delay"), $("mode")].forEach((input) => mark(input, ""));
   const texts = inputs.map((input) => input.value);
-  const delay = $("delay").value === "" ? null : Number($("delay").value);
-  const mode = $("mode").value;
-  $("send").disabled = true;
+  const rest = { delay: $("delay").value === "" ? null : Number($("delay").value), mode: $("mode").value };
+  $("problem").hidden = true;
   $("submitted").textContent = "";
+  $("send").disabled = true;
   try {
-    const answer = texts.length === 1
-      ? await ask(`${coordinator()}/queue`, { method: "POST", body: { message: texts[0], delay, mode } })
-      : await ask(`${coordinator()}/queue/batch`, { method: "POST", body: { messages: texts, delay, mode } });
-    $("submitted").textContent = answer.count === undefined ? `submitted ${answer.workItem.id.slice(0, 8)}` : `submitted ${answer.count} items`;
+    const { workItem, count } = texts.length === 1
+      ? await ask(`${coordinator()}/queue`, { method: "POST", body: { message: texts[0], ...rest } })
+      : await ask(`${coordinator()}/queue/batch`, { method: "POST", body: { messages: texts, ...rest } });
+    $("submitted").textContent = workItem ? `Submitted ${workItem.id.slice(0, 8)}.` : `Submitted ${count} items.`;
     inputs.forEach((input) => { input.value = ""; });
+    inputs[0].focus();
     await showItems();
   } catch (error) {
-    const issues = error.body?.issues ?? error.body?.error?.issues ?? [];
+    const issues = error.body?.issues ?? [];
     const left = markIssues(issues, inputs);
     document.querySelector('[aria-invalid="true"]')?.focus();
-    if (!issues.length || left.length) complain(left.length ? new Error(left.map(({ message }) => message).join("; ")) : error);
+    if (left.length) complain(new Error(left.map(({ message }) => message).join("; ")));
+    else if (!issues.length) complain(error);
   } finally {
     $("send").disabled = false;
   }
@@ -234,15 +287,24 @@ const views = { queues: showQueues, jobs: showJobs, dead: showDead, objects: sho
 const wanted = new Set();
 let timer = null;
 
-/** Shows views anew, soon and all together. */
+let shownAt = -Infinity;
+
+/** Shows views anew, soon and all together: at most about once a second, and only to somebody who looks. */
 function want(...names) {
   names.forEach((name) => wanted.add(name));
-  timer ??= setTimeout(() => {
-    timer = null;
+  if (document.hidden) return;
+  timer ??= setTimeout(async () => {
     const now = [...wanted];
     wanted.clear();
-    Promise.all(now.map((name) => views[name]())).catch(complain);
-  }, 150);
+    try {
+      await Promise.all(now.map((name) => views[name]()));
+    } catch (error) {
+      complain(error);
+    }
+    shownAt = performance.now();
+    timer = null;
+    if (wanted.size) want();
+  }, Math.max(50, shownAt + 800 - performance.now()));
 }
 
 async function refresh() {
@@ -250,7 +312,7 @@ async function refresh() {
 }
 
 function take(word, data) {
-  if (word === "job") want("queues", "jobs");
+  if (word === "job") want("queues", "jobs", ...(data.to === "failed" || data.from === "failed" ? ["dead"] : []));
   else if (word === "queue") want("queues", "jobs");
   else if (word === "dead" || word === "dead_gone") want("dead");
   else if (word === "object") {
@@ -268,7 +330,7 @@ function take(word, data) {
 /** Follows the feed. EventSource cannot send a token, so the stream is read by hand. */
 async function follow(last) {
   const reply = await fetch("/v1/events", { headers: last ? { ...headers(), "last-event-id": last } : headers() });
-  if (reply.status === 401) $("token-form").hidden = false;
+  if (reply.status === 401) wantToken();
   if (!reply.ok) throw new Refused(reply.status, await reply.json().catch(() => null));
   state("live");
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -293,7 +355,7 @@ function state(word) {
 
 async function stayLive() {
   let last = null;
-  for (;;) {
+  while ($("token-form").hidden) {
     try {
       last = await follow(last);
     } catch (error) {
@@ -302,17 +364,25 @@ async function stayLive() {
     state("reconnecting");
     await new Promise((resume) => setTimeout(resume, 2000));
   }
+  state("no token");
 }
 
 $("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  sessionStorage.setItem("token", $("token").value);
+  sessionStorage.setItem("token", $("token").value.trim());
   location.reload();
 });
 $("submit").addEventListener("submit", submit);
-$("add-message").addEventListener("click", () => addMessage(true));
+$("add-message").addEventListener("click", () => addMessage().focus());
+$("replay-all").addEventListener("click", (event) => act(event.currentTarget, async () => {
+  await postAll("/v1/dead/replay");
+  await postAll("/v1/jobs/retry?state=failed");
+}));
 $("delay").addEventListener("input", () => mark($("delay"), ""));
 $("name").addEventListener("change", () => want("items"));
 $("job-filter").addEventListener("change", () => want("jobs"));
-addMessage(false);
+document.addEventListener("visibilitychange", () => want());
+// Rates fall without any event.
+setInterval(() => want("queues"), 10_000);
+addMessage();
 stayLive();

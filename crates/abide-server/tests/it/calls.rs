@@ -69,6 +69,8 @@ fn a_refusal_keeps_the_object_s_code_and_class() {
         assert_eq!((reply.status, &error["refusal"]), (status, &json!("unwilling")), "{reply}");
         assert_eq!(reply.header("retry-after").is_some(), status == 429, "{reply}");
     }
+    let detailed = server.ask("POST /v1/objects/toy/a/call", r#"{"refuse":"too_many"}"#).json();
+    assert_eq!(detailed["error"]["details"], json!({ "at_most": 3 }));
     insta::assert_snapshot!(server.ask("POST /v1/objects/toy/a/call", r#"{"refuse":"conflict"}"#), @r#"
     409
     {"error":{"code":"refused","message":"it does not want to","retryable":false,"refusal":"unwilling"}}

@@ -1,16 +1,15 @@
 //! Coordinators and processors over HTTP.
 
+use crate::events::until;
 use crate::server::{LOCAL_TOKEN, Server};
 use serde_json::{Value, json};
 
 /// Waits until every item of `main` is finished, and gives them.
 fn finished(server: &Server, count: u64) -> Vec<Value> {
-    loop {
+    until(server, "", || {
         let stats = server.ok("GET /coordinator/main/stats", "");
-        if stats["completed"].as_u64().unwrap() + stats["failed"].as_u64().unwrap() == count {
-            break;
-        }
-    }
+        stats["completed"].as_u64().unwrap() + stats["failed"].as_u64().unwrap() == count
+    });
     let page = server.ok("GET /coordinator/main/queue?limit=1000", "");
     page["queue"].as_array().unwrap().clone()
 }
@@ -61,6 +60,8 @@ fn all_results_of_a_batch_of_a_hundred_can_be_read() {
     let first = server.ok("GET /coordinator/main/queue?limit=60", "");
     let rest = server.ok(&format!("GET /coordinator/main/queue?limit=60&after={}", first["next"]), "");
     assert_eq!((first["queue"].as_array().unwrap().len(), rest["queue"].as_array().unwrap().len()), (60, 40));
+    let newest = server.ok("GET /coordinator/main/queue?newest=3", "")["queue"].clone();
+    assert_eq!(newest, json!(items[97..]));
 }
 
 #[test]
@@ -93,12 +94,13 @@ fn bodies_that_are_not_valid_are_answered_field_by_field() {
 #[test]
 fn clear_forgets_and_cancels() {
     let server = Server::start();
+    let job = || server.ok("GET /v1/jobs?queue=work-queue", "")["jobs"][0].clone();
     submit(&server, &json!({ "message": "slow", "delay": 5_000 }));
     submit(&server, &json!({ "message": "slow", "delay": 5_000, "mode": "direct" }));
-    while server.ok("GET /v1/jobs?queue=work-queue", "")["jobs"][0]["state"] != json!("running") {}
+    until(&server, "", || job()["state"] == json!("running"));
     assert_eq!(server.ok("POST /coordinator/main/clear", ""), json!({ "success": true }));
     assert_eq!(server.ok("GET /coordinator/main/queue", "")["queue"], json!([]));
-    while server.ok("GET /v1/jobs?queue=work-queue", "")["jobs"][0]["state"] != json!("cancelled") {}
+    until(&server, "", || job()["state"] == json!("cancelled"));
 }
 
 #[test]
@@ -108,7 +110,7 @@ fn late_repeated_and_foreign_results_change_nothing() {
     let id = submit(&server, &json!({ "message": "a", "delay": 0 }));
     let result = |body: Value| server.ask(&format!("POST /coordinator/main/result/{id}"), &body.to_string());
     let item = || server.ok(&format!("GET /coordinator/main/queue/{id}"), "")["workItem"].clone();
-    while item()["status"] != json!("processing") {}
+    until(&server, "", || item()["status"] == json!("processing"));
     let payload = server.ok("GET /v1/jobs/1", "")["payload"].clone();
     let (attempt, proof) = (&payload["attempt"], &payload["proof"]);
     let wrong = result(json!({ "result": 1, "attempt": attempt, "proof": "0".repeat(32) }));
@@ -143,7 +145,8 @@ fn a_result_needs_the_proof_of_its_attempt_or_the_role_operate() {
     let made = ok("POST /coordinator/main/queue", r#"{"message":"a","delay":0}"#);
     let id = made["workItem"]["id"].as_str().unwrap();
     let shown = |token: &str, line: &str| server.ask_as(token, line, "").body;
-    while !shown(LOCAL_TOKEN, "GET /v1/jobs/1").contains("proof") {}
+    let token = format!("Authorization: Bearer {LOCAL_TOKEN}\r\n");
+    until(&server, &token, || shown(LOCAL_TOKEN, "GET /v1/jobs/1").contains("proof"));
     for line in ["GET /v1/jobs/1", "GET /v1/jobs", "GET /v1/objects/coordinator/main/rows"] {
         assert!(shown(LOCAL_TOKEN, line).contains("proof"), "{line}");
         assert!(!shown(&reader, line).contains("proof"), "{line}");

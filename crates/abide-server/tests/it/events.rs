@@ -75,6 +75,14 @@ fn job(job: i64, from: Value, to: &str, attempt: u32, ended: Value) -> (String, 
     )
 }
 
+/// Waits until something holds, looking whenever something changes on the server.
+pub(crate) fn until(server: &Server, headers: &str, holds: impl Fn() -> bool) {
+    let mut events = Events::open(server, "/v1/events", headers);
+    while !holds() {
+        events.next().expect("the stream goes on");
+    }
+}
+
 #[test]
 fn everything_that_changes_is_told_in_order() {
     let server = Server::start();

@@ -75,3 +75,15 @@ fn a_client_that_hangs_up_loses_no_job() {
     let leases = server.ok("POST /v1/lease", body);
     assert_eq!(leases["leases"][0]["failures"], 0, "no attempt was lost: {leases}");
 }
+
+#[test]
+fn a_body_that_ends_early_brings_nothing() {
+    let server = Server::start();
+    let body = r#"{"queue":"q","kind":"k"}"#;
+    let whole =
+        format!("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    for cut in [1, 10, body.len()] {
+        throw(&server, &whole.as_bytes()[..whole.len() - cut]);
+    }
+    assert_eq!(server.ok("GET /v1/jobs", "")["jobs"], serde_json::json!([]));
+}

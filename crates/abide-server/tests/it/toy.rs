@@ -55,6 +55,10 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         self.0
     }
+
+    fn details(&self) -> Option<Json> {
+        (self.0 == RefusalClass::TooMany).then(|| Json::encode(&json!({ "at_most": 3 })).expect("JSON"))
+    }
 }
 
 fn class(word: &str) -> RefusalClass {

@@ -58,7 +58,8 @@ pub(crate) fn check_end(
     reader: &mut dyn Reader,
     now: Time,
 ) -> Result<(), Violation> {
-    let end = End::read(reader, now)?;
+    let mut end = End::read(reader, now)?;
+    end.dead.extend(checks.forgotten.iter().cloned());
     end.check_wrongs()?;
     end.check_counters(calls)?;
     end.check_accounts()?;

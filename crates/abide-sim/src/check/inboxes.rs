@@ -5,7 +5,7 @@ use abide_core::commit::Commit;
 use abide_core::event::{Message, MessageBody, MessageId};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_store::write::EventFate;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const EXACTLY_ONCE: &str = "messages are processed exactly once";
 
@@ -16,6 +16,8 @@ pub(crate) struct Inboxes {
     /// Unbound messages that the commits of this batch sent.
     sent: usize,
     replayed: usize,
+    /// Objects whose rows could not be read at times: any of their turns may have failed.
+    unread: BTreeSet<ObjectKey>,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,11 @@ impl Inboxes {
         self.sent += commit.messages.iter().filter(|message| message.to_incarnation.is_none()).count();
     }
 
+    /// A turn of this object may fail that would not by itself.
+    pub(crate) fn may_fail(&mut self, object: ObjectKey) {
+        self.unread.insert(object);
+    }
+
     pub(super) fn replayed(&mut self) {
         self.replayed += 1;
     }
@@ -68,7 +75,8 @@ impl Inboxes {
         holds(EXACTLY_ONCE, message.to == *object, || {
             format!("{object} consumed {id:?}, which is for {}", message.to)
         })?;
-        let Some(from) = message.from.as_ref().filter(|_| !message.put_off) else { return Ok(()) };
+        let is_ordered = !message.put_off && !self.unread.contains(object);
+        let Some(from) = message.from.as_ref().filter(|_| is_ordered) else { return Ok(()) };
         let passed = self.waiting.range(..id).find(|(_, other)| {
             other.to == message.to && other.from.as_ref() == Some(from) && !other.put_off && !other.may_fail
         });

@@ -104,6 +104,10 @@ impl Jobs {
                 counts.many("job: lease expired", released.len() as u64);
                 released.iter().try_for_each(|id| self.cut_short(*id))
             }
+            (Write::Disown { life, held }, Written::Released(released)) => {
+                counts.many("job: lease disowned", released.len() as u64);
+                self.disowned(*life, held, released)
+            }
             (Write::Begin(begin), Written::Began(began)) if begin.alone => {
                 counts.many("job: lease voided", began.voided);
                 self.voided(began.voided)
@@ -191,6 +195,17 @@ impl Jobs {
             job.lease.take()
         });
         holds(ONE_LEASE, had.is_some(), || format!("the lease of job {id} ended and there was none"))
+    }
+
+    fn disowned(&mut self, life: Life, held: &[LeaseRef], released: &[JobId]) -> Result<(), Violation> {
+        let is_lost = |job: &Job| {
+            job.lease.as_ref().is_some_and(|own| own.life == Some(life) && !held.contains(&own.lease))
+        };
+        let lost: Vec<JobId> = self.known.iter().filter(|(_, job)| is_lost(job)).map(|(id, _)| *id).collect();
+        holds("an engine hands back what it does not know of", lost == released, || {
+            format!("{released:?} were handed back, and these were lost: {lost:?}")
+        })?;
+        lost.into_iter().try_for_each(|id| self.cut_short(id))
     }
 
     fn voided(&mut self, count: u64) -> Result<(), Violation> {

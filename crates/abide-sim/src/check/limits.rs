@@ -58,7 +58,7 @@ impl Limits {
                 self.finished(*lease, &finish.refund, &finish.cool_down, at, counts);
                 Ok(())
             }
-            (Write::ReleaseExpired, Written::Released(released)) => {
+            (Write::ReleaseExpired | Write::Disown { .. }, Written::Released(released)) => {
                 released.iter().for_each(|id| self.free(*id));
                 Ok(())
             }

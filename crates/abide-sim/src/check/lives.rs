@@ -4,6 +4,7 @@ use super::ask;
 use crate::counts::Counts;
 use crate::outcome::{Violation, holds};
 use abide_core::commit::{Commit, Ending};
+use abide_core::name::IdempotencyKey;
 use abide_core::object::{Fence, Incarnation, Life, ObjectKey, Version};
 use abide_core::time::Time;
 use abide_store::write::{Receipt, Refused};
@@ -20,6 +21,8 @@ pub(crate) struct Lives {
     /// Objects that have had a life.
     named: BTreeSet<ObjectKey>,
     touched: BTreeSet<ObjectKey>,
+    /// Calls with a key that took effect. No run lasts long enough for one to be forgotten.
+    keys: BTreeSet<(ObjectKey, IdempotencyKey)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +93,10 @@ impl Lives {
             counts.one("commit: object began again");
         }
         self.touched.insert(object.clone());
+        if let Some(reply) = &commit.keyed_reply {
+            let is_new = self.keys.insert((object.clone(), reply.key.clone()));
+            holds("a call with a key takes effect once", is_new, || format!("{object}: {:?}", reply.key))?;
+        }
         Ok(())
     }
 
@@ -107,7 +114,11 @@ impl Lives {
         if *refused == Refused::Moved && matches!(commit.fence, Fence::At { by, .. } if by == commit.by) {
             counts.one("commit: speculation discarded");
         }
-        let fits = self.is_present(&commit.object, &commit.fence);
+        let has_reply = commit
+            .keyed_reply
+            .as_ref()
+            .is_some_and(|reply| self.keys.contains(&(commit.object.clone(), reply.key.clone())));
+        let fits = self.is_present(&commit.object, &commit.fence) && !has_reply;
         holds("a commit is refused only if it must be", fits == (*refused == Refused::EventGone), || {
             format!("{} with {:?}: {refused:?}", commit.object, commit.fence)
         })

@@ -15,6 +15,7 @@ pub(crate) use end::{check_end, what_is_left};
 use crate::counts::Counts;
 use crate::outcome::Violation;
 use abide_core::commit::{Commit, Ending};
+use abide_core::dead::{DeadId, DeadLetter};
 use abide_core::event::{Consumes, EventRef, MessageBody};
 use abide_core::time::Time;
 use abide_store::write::{Batch, EventFate, FailEvent, Written};
@@ -24,6 +25,7 @@ use inboxes::Inboxes;
 use jobs::Jobs;
 use limits::Limits;
 use lives::Lives;
+use std::collections::BTreeMap;
 use tickets::Tickets;
 
 /// Asks the store something for a checker. A store that cannot answer keeps no promise.
@@ -41,6 +43,9 @@ pub(crate) struct Checks {
     pub(crate) jobs: Jobs,
     pub(crate) limits: Limits,
     pub(crate) tickets: Tickets,
+    /// Dead letters that people want to forget, and those that they did.
+    pub(crate) unwanted: BTreeMap<DeadId, DeadLetter>,
+    pub(crate) forgotten: Vec<DeadLetter>,
 }
 
 impl Checks {
@@ -56,7 +61,7 @@ impl Checks {
         for (write, written) in writes.iter().zip(&batch.written) {
             self.observe_one(write, written, batch.at, reader, counts)?;
         }
-        let replays = batch.written.iter().any(|written| matches!(written, Written::Dead(true)));
+        let replays = writes.iter().any(|write| matches!(write, Write::ReplayDead { .. }));
         for message in &batch.woken.messages {
             if let MessageBody::Outcome(outcome) = &message.body {
                 self.jobs.outcome_sent(outcome, replays)?;
@@ -104,6 +109,11 @@ impl Checks {
                 counts.one("event: dead letter replayed");
                 self.inboxes.replayed();
                 self.alarms.read_again(reader, at)
+            }
+            (Write::DropDead { id }, Written::Dead(true)) => {
+                counts.one("event: dead letter forgotten");
+                self.forgotten.extend(self.unwanted.remove(id));
+                Ok(())
             }
             (write, written) => {
                 self.jobs.observe(write, written, counts)?;

@@ -3,9 +3,11 @@
 use crate::error::Outcome;
 use crate::jobs::job::{self, job_columns};
 use crate::writer::Writer;
-use abide_core::job::{JobEvent, JobId, LeaseRef};
+use abide_core::job::{AttemptEnd, JobEvent, JobId, LeaseRef};
 use abide_core::json::Json;
+use abide_core::object::Life;
 use abide_store::write::{Began, Begin, LeaseLost, Renewal};
+use std::collections::BTreeMap;
 
 const RENEW: &str = "UPDATE jobs SET lease_expires_at = max(lease_expires_at, ?4)
      WHERE id = ?1 AND state = 'running' AND attempt = ?2 AND token = ?3
@@ -21,6 +23,12 @@ const EXPIRED: &str = concat!(
 );
 const OF_A_LIFE: &str =
     concat!("SELECT ", job_columns!(), " FROM jobs WHERE lease_expires_at IS NOT NULL AND life IS NOT NULL");
+
+const OF_THIS_LIFE: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE lease_expires_at IS NOT NULL AND life = ?1 ORDER BY id"
+);
 
 impl Writer<'_> {
     pub(crate) fn begin_life(&mut self, begin: &Begin) -> Outcome<Began> {
@@ -43,6 +51,16 @@ impl Writer<'_> {
             self.cut_short(job, JobEvent::Expired)?;
         }
         Ok(expired.into_iter().map(|job| job.id).collect())
+    }
+
+    pub(crate) fn disown(&mut self, life: Life, held: &[LeaseRef]) -> Outcome<Vec<JobId>> {
+        let held: BTreeMap<JobId, &LeaseRef> = held.iter().map(|lease| (lease.job, lease)).collect();
+        let mut lost = self.db.all(OF_THIS_LIFE, [life.0], job::decode)?;
+        lost.retain(|job| held.get(&job.id).is_none_or(|lease| !job.is_held_by(lease)));
+        for job in &mut lost {
+            self.cut_short(job, JobEvent::Finished(&AttemptEnd::HandedBack))?;
+        }
+        Ok(lost.into_iter().map(|job| job.id).collect())
     }
 
     pub(crate) fn renew(&mut self, leases: &[LeaseRef], lease_ms: i64) -> Outcome<Vec<Renewal>> {

@@ -7,6 +7,7 @@ use abide_core::job::{Attempt, AttemptEnd, AttemptWord, Finish, JobEvent, JobId,
 use abide_core::json::Json;
 use abide_core::limits::cut_reason;
 use abide_core::name::LimitKey;
+use abide_core::object::Life;
 use abide_core::seed::Seed;
 use abide_core::time::Time;
 use std::collections::BTreeSet;
@@ -57,6 +58,18 @@ impl State {
             self.cut_short(*id, JobEvent::Expired, woken);
         }
         expired
+    }
+
+    pub(super) fn disown(&mut self, life: Life, held: &[LeaseRef], woken: &mut Woken) -> Vec<JobId> {
+        let is_lost = |job: &&Job| {
+            job.running.as_ref().is_some_and(|running| running.life == Some(life))
+                && !held.iter().any(|lease| lease.job == job.id && job.is_held_by(lease))
+        };
+        let lost: Vec<JobId> = self.jobs.values().filter(is_lost).map(|job| job.id).collect();
+        for id in &lost {
+            self.cut_short(*id, JobEvent::Finished(&AttemptEnd::HandedBack), woken);
+        }
+        lost
     }
 
     fn cut_short(&mut self, id: JobId, event: JobEvent<'_>, woken: &mut Woken) {

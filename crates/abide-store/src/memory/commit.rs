@@ -14,6 +14,7 @@ use abide_core::row::RowWrite;
 impl State {
     pub(super) fn commit(&mut self, commit: &Commit, woken: &mut Woken) -> Result<Receipt, Refused> {
         self.check_fence(&commit.object, &commit.fence)?;
+        self.check_key(commit)?;
         self.check_event(commit)?;
         self.consume(commit);
         if let Some(reply) = &commit.keyed_reply {
@@ -25,6 +26,15 @@ impl State {
         };
         self.send_messages(commit, woken);
         Ok(receipt)
+    }
+
+    /// A call whose key has a reply took effect before: whoever runs it again has to look.
+    fn check_key(&self, commit: &Commit) -> Result<(), Refused> {
+        let Some(reply) = &commit.keyed_reply else { return Ok(()) };
+        match self.kept_reply(&commit.object, &reply.key, self.now) {
+            Some(_) => Err(Refused::Moved),
+            None => Ok(()),
+        }
     }
 
     fn check_event(&self, commit: &Commit) -> Result<(), Refused> {

@@ -44,6 +44,11 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
+    /// Another store with the same state as this one has now. What happens to one does not happen to the other.
+    pub fn fork(&self) -> Result<MemoryStore, StoreError> {
+        Ok(MemoryStore { state: Arc::new(Mutex::new(self.lock()?.clone())) })
+    }
+
     /// Whether every counter and index equals what it counts, and nothing waits at a limit that has room.
     pub fn check_invariants(&self) -> Result<(), Broken> {
         match self.lock() {

@@ -96,6 +96,7 @@ impl State {
                 Written::Finished(self.finish(lease, finish, *seed, woken))
             }
             Write::ReleaseExpired => Written::Released(self.release_expired(woken)),
+            Write::Disown { life, held } => Written::Released(self.disown(*life, held, woken)),
             Write::Regrant { lease_ms } => self.set(|state| state.regrant(*lease_ms)),
             Write::Cancel { job } => Written::Moved(self.cancel(*job, woken)),
             Write::Retry { job } => Written::Moved(self.retry(*job, woken)),

@@ -28,6 +28,7 @@ stories![
     a_job_asked_to_stop_ends_as_cancelled_however_it_ends,
     a_failed_job_is_retried_with_fresh_attempts,
     a_restart_voids_leases_of_the_process_only,
+    leases_that_an_engine_does_not_know_of_are_handed_back,
     ten_restarts_make_a_dead_letter,
     the_clock_jumped_and_leases_are_granted_again,
     the_owner_hears_of_every_end,
@@ -291,6 +292,31 @@ fn a_restart_voids_leases_of_the_process_only(p: &mut Probe<'_>) {
     let view = p.job(inside);
     assert_eq!((view.failures, view.restarts, view.run_at), (0, 1, p.now));
     assert_eq!(ends(p, inside), [AttemptWord::Restarted]);
+}
+
+fn leases_that_an_engine_does_not_know_of_are_handed_back(p: &mut Probe<'_>) {
+    let ids: Vec<JobId> = (0..4).map(|_| p.enqueue(job())).collect();
+    let (own, other) = (p.life, Life(p.life.0 + 1));
+    let claim = |p: &mut Probe<'_>, life| {
+        let claim = Claim { life, ..p.asks(1) };
+        p.claim_as(claim).leases.remove(0)
+    };
+    let known = claim(p, Some(own));
+    claim(p, Some(own));
+    claim(p, Some(other));
+    claim(p, None);
+    let stale = LeaseRef { attempt: 7, job: ids[1], ..known.lease };
+    let disown = Write::Disown { life: own, held: vec![known.lease, stale] };
+    let lost = answer!(p.write(disown.clone()), Written::Released(jobs) => jobs);
+    assert_eq!(lost, [ids[1]]);
+    assert!(p.woken.ready.contains(&(queue("q"), kind("k"))));
+    let view = p.job(ids[1]);
+    assert_eq!((view.state, view.failures, view.restarts), (JobState::Ready, 0, 1));
+    assert_eq!(ends(p, ids[1]), [AttemptWord::HandedBack]);
+    for id in [ids[0], ids[2], ids[3]] {
+        assert_eq!(p.state_of(id), JobState::Running);
+    }
+    assert_eq!(p.write(disown), Written::Released(Vec::new()));
 }
 
 fn ten_restarts_make_a_dead_letter(p: &mut Probe<'_>) {

@@ -4,7 +4,7 @@ use super::probe::{Probe, json, object, put};
 use super::{answer, stories};
 use crate::read::{Answer, Got, Load, Read, Want};
 use crate::write::{Refused, Write, Written};
-use abide_core::commit::{Commit, KeyedReply, Reply};
+use abide_core::commit::{Commit, KeyedReply, Outgoing, Reply};
 use abide_core::limits::REPLY_KEPT_MS;
 use abide_core::name::IdempotencyKey;
 use abide_core::object::{Fence, Incarnation, Life, ObjectKey, Version};
@@ -24,7 +24,8 @@ stories![
     scans_go_bytewise_within_the_prefix,
     objects_do_not_see_each_others_rows,
     a_reply_is_kept_for_a_day_whatever_the_life,
-    a_reply_is_replaced_under_the_same_key,
+    a_reply_is_replaced_once_it_is_kept_no_more,
+    a_call_whose_key_has_a_reply_is_refused,
     time_never_runs_backwards,
     lives_of_engines_rise,
 ];
@@ -197,13 +198,32 @@ fn a_reply_is_kept_for_a_day_whatever_the_life(p: &mut Probe<'_>) {
     assert_eq!(kept(p, object("thing/a")), None);
 }
 
-fn a_reply_is_replaced_under_the_same_key(p: &mut Probe<'_>) {
+fn a_reply_is_replaced_once_it_is_kept_no_more(p: &mut Probe<'_>) {
     for text in ["1", "2"] {
+        p.pass(REPLY_KEPT_MS);
         let commit = Commit { keyed_reply: Some(reply(text)), ..p.call("thing/a") };
         p.commit(commit);
-        p.pass(REPLY_KEPT_MS - 1);
     }
     assert_eq!(kept(p, object("thing/a")), Some(reply("2")));
+}
+
+/// Absence is no fence between engines that run the same call for an object that keeps nothing: the key is.
+fn a_call_whose_key_has_a_reply_is_refused(p: &mut Probe<'_>) {
+    for exists in [false, true] {
+        if exists {
+            p.make("thing/a");
+        }
+        let name = if exists { "thing/a" } else { "thing/b" };
+        let send = Outgoing { to: object("thing/c"), to_incarnation: None, body: json("1") };
+        let commit = Commit { keyed_reply: Some(reply("1")), messages: vec![send.clone()], ..p.call(name) };
+        p.commit(commit);
+        let again = Commit { keyed_reply: Some(reply("2")), messages: vec![send], ..p.call(name) };
+        assert_eq!(p.try_commit(again), Err(Refused::Moved));
+        assert_eq!(kept(p, object(name)), Some(reply("1")));
+        p.pass(1);
+    }
+    let inbox = Read::Messages { to: object("thing/c"), after: None, limit: 9 };
+    assert_eq!(answer!(p.read(inbox), Answer::Messages(messages) => messages.len()), 2);
 }
 
 fn time_never_runs_backwards(p: &mut Probe<'_>) {

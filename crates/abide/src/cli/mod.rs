@@ -4,12 +4,16 @@ mod bench;
 #[cfg(test)]
 mod docs;
 mod queue;
+mod token;
+mod when;
 mod work;
 
 pub(crate) use bench::{BenchPart, PreprocessBench};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
+pub(crate) use token::{TokenCommand, TokenCreateArgs};
 pub(crate) use work::{
-    DeadCommand, DeadRef, JobCommand, JobListArgs, LimitCommand, LimitSetArgs, ObjectCommand,
+    DeadCommand, DeadFilter, DeadRef, JobCommand, JobListArgs, LimitCommand, LimitSetArgs, ObjectCommand,
+    ReplayArgs,
 };
 
 use std::collections::BTreeMap;
@@ -95,6 +99,12 @@ pub(crate) enum Command {
         /// What to do.
         #[command(subcommand)]
         command: LimitCommand,
+    },
+    /// Make, list and revoke the tokens that let other machines in.
+    Token {
+        /// What to do.
+        #[command(subcommand)]
+        command: TokenCommand,
     },
     /// Copy the store to a new file, while it is in use or not.
     Backup {
@@ -192,6 +202,7 @@ impl Cli {
             | Command::Object { .. }
             | Command::Dead { .. }
             | Command::Limit { .. }
+            | Command::Token { .. }
             | Command::Backup { .. }
             | Command::Restore { .. }
             | Command::Completions { .. } => None,

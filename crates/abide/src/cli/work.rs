@@ -1,12 +1,19 @@
 //! `abide job`, `object`, `dead` and `limit`: looking at work and steering it.
 
+use abide_core::time::Time;
 use clap::{Args, Subcommand};
+
+use super::when::when;
+
+const TIMES: &str = "\
+A TIME is an instant (2026-01-31T12:00:00Z), a date (2026-01-31, its beginning in UTC), or how long ago (90s, 15m, 2h, 7d).";
 
 /// What to do with jobs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
     /// Print jobs, newest first.
-    List(JobListArgs),
+    #[command(after_help = TIMES)]
+    List(Box<JobListArgs>),
     /// Print one job with its attempts.
     Show {
         /// Its number.
@@ -45,6 +52,30 @@ pub(crate) struct JobListArgs {
     /// Only of this object.
     #[arg(long, value_name = "KIND/NAME")]
     pub(crate) owner: Option<String>,
+
+    /// Only those that pass this limit.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) limit_key: Option<String>,
+
+    /// Only those whose unique key begins so.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) key_prefix: Option<String>,
+
+    /// Only those made from this time on.
+    #[arg(long, value_name = "TIME", value_parser = when)]
+    pub(crate) created_from: Option<Time>,
+
+    /// Only those made before this time.
+    #[arg(long, value_name = "TIME", value_parser = when)]
+    pub(crate) created_until: Option<Time>,
+
+    /// Only those that ended from this time on.
+    #[arg(long, value_name = "TIME", value_parser = when)]
+    pub(crate) finished_from: Option<Time>,
+
+    /// Only those that ended before this time.
+    #[arg(long, value_name = "TIME", value_parser = when)]
+    pub(crate) finished_until: Option<Time>,
 
     #[command(flatten)]
     pub(crate) page: PageArgs,
@@ -95,16 +126,50 @@ pub(crate) enum DeadCommand {
         /// At most so many of each.
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
         limit: u16,
+        #[command(flatten)]
+        which: DeadFilter,
     },
-    /// Run dead letters again with fresh attempts.
-    Replay {
-        /// Which, as the list names them: a number, or job:NUMBER.
-        #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
-        ids: Vec<DeadRef>,
-        /// All of them.
-        #[arg(long)]
-        all: bool,
-    },
+    /// Run dead letters again with fresh attempts: some, all that match, or all.
+    Replay(ReplayArgs),
+}
+
+/// Which dead letters to replay.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Which, as the list names them: a number, or job:NUMBER.
+    #[arg(
+        value_name = "ID",
+        required_unless_present_any = ["all", "object", "event", "queue", "job_kind"],
+        conflicts_with_all = ["all", "object", "event", "queue", "job_kind"]
+    )]
+    pub(crate) ids: Vec<DeadRef>,
+
+    /// All of them.
+    #[arg(long, conflicts_with_all = ["object", "event", "queue", "job_kind"])]
+    pub(crate) all: bool,
+
+    #[command(flatten)]
+    pub(crate) which: DeadFilter,
+}
+
+/// Which dead letters. What is said about objects leaves jobs out, and the other way round.
+#[derive(Debug, Args)]
+pub(crate) struct DeadFilter {
+    /// Only of this object, or of objects of this kind.
+    #[arg(long, value_name = "KIND[/NAME]", conflicts_with_all = ["queue", "job_kind"])]
+    pub(crate) object: Option<String>,
+
+    /// Only what objects could not handle of this sort.
+    #[arg(long, value_parser = ["message", "outcome", "alarm", "entries"], conflicts_with_all = ["queue", "job_kind"])]
+    pub(crate) event: Option<String>,
+
+    /// Only jobs of this queue.
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Option<String>,
+
+    /// Only jobs of this kind.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) job_kind: Option<String>,
 }
 
 /// Names a dead letter.

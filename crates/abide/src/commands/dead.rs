@@ -5,20 +5,15 @@ use abide_store::view::JobView;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::{DeadCommand, DeadRef};
+use crate::cli::{DeadCommand, DeadFilter, DeadRef, ReplayArgs};
 use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, decoded, instant, shortened};
 use crate::reach::{self, Client, Missing, Path, ReachError};
 
-/// Letters or jobs on one page of a replay of all.
+/// Letters or jobs that are replayed with one request.
 const PAGE: usize = 1_000;
-
-#[derive(Deserialize)]
-struct LetterPage {
-    dead: Vec<Letter>,
-}
 
 #[derive(Deserialize)]
 struct Letter {
@@ -31,9 +26,13 @@ struct Letter {
     died_at: Time,
 }
 
+/// What one request replayed.
 #[derive(Deserialize)]
-struct JobPage {
-    jobs: Vec<JobView>,
+struct ReplayedPage {
+    /// Letters, or jobs.
+    #[serde(alias = "retried")]
+    ids: Vec<i64>,
+    next: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -44,41 +43,56 @@ struct DeadDocument {
 
 #[derive(Serialize)]
 struct Replayed {
-    replayed: u64,
+    replayed: usize,
 }
 
 /// Does what was asked.
 pub(crate) fn run(config: &Config, command: &DeadCommand, output: Output) -> Result<(), Failure> {
     match command {
-        DeadCommand::List { limit } => list(config, usize::from(*limit), output),
-        DeadCommand::Replay { ids, all } => {
-            let replayed = reach::with(config, Missing::Refuse, async |client| {
-                if *all {
-                    return Ok(replay_all(client).await?);
-                }
-                for id in ids {
-                    replay(client, *id).await?;
-                }
-                Ok(ids.len() as u64)
-            })?;
+        DeadCommand::List { limit, which } => list(config, &Lists::of(which), usize::from(*limit), output),
+        DeadCommand::Replay(args) => {
+            let replayed =
+                reach::with(config, Missing::Refuse, async |client| Ok(replay(client, args).await?))?;
             output.data(&format!("\u{2713} Replayed {replayed}\n"), &Replayed { replayed })
         }
     }
 }
 
-fn letters(limit: usize) -> Path {
-    Path::v1(["dead"]).with("limit", Some(limit))
+/// The lists that hold dead letters, as far as they are asked for.
+struct Lists {
+    letters: Option<Path>,
+    jobs: Option<Path>,
 }
 
-fn failed_jobs(limit: usize) -> Path {
-    Path::v1(["jobs"]).with("state", Some("failed")).with("limit", Some(limit))
+impl Lists {
+    fn of(which: &DeadFilter) -> Lists {
+        let DeadFilter { object, event, queue, job_kind } = which;
+        let of_objects = object.is_some() || event.is_some();
+        let of_jobs = queue.is_some() || job_kind.is_some();
+        let (kind, name) = match object.as_deref().map(|object| object.split_once('/')) {
+            Some(Some((kind, name))) => (Some(kind), Some(name)),
+            Some(None) => (object.as_deref(), None),
+            None => (None, None),
+        };
+        let letters = Path::v1(["dead"]).with("kind", kind).with("name", name).with("event", event.as_ref());
+        let jobs = Path::v1(["jobs"])
+            .with("state", Some("failed"))
+            .with("queue", queue.as_ref())
+            .with("kind", job_kind.as_ref());
+        Lists { letters: (!of_jobs).then_some(letters), jobs: (!of_objects).then_some(jobs) }
+    }
 }
 
-fn list(config: &Config, limit: usize, output: Output) -> Result<(), Failure> {
+fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<(), Failure> {
     let document = reach::with(config, Missing::Refuse, async |client| {
-        let letters: Value = client.get(&letters(limit)).await?;
-        let jobs: Value = client.get(&failed_jobs(limit)).await?;
-        Ok(DeadDocument { letters: letters["dead"].clone(), jobs: jobs["jobs"].clone() })
+        let items = async |path: &Option<Path>, field| match path {
+            Some(path) => Ok(Value::Array(reach::list(client, path, field, limit).await?.items)),
+            None => Ok::<_, ReachError>(Value::Array(Vec::new())),
+        };
+        Ok(DeadDocument {
+            letters: items(&lists.letters, "dead").await?,
+            jobs: items(&lists.jobs, "jobs").await?,
+        })
     })?;
     let letters: Vec<Letter> = decoded(&document.letters)?;
     let jobs: Vec<JobView> = decoded(&document.jobs)?;
@@ -106,43 +120,39 @@ fn list(config: &Config, limit: usize, output: Output) -> Result<(), Failure> {
     output.data(&columns(["ID", "OF", "WHAT", "FAILURES", "DIED", "ERROR"], &rows), &document)
 }
 
-async fn replay(client: &Client, id: DeadRef) -> Result<(), ReachError> {
-    let path = match id {
-        DeadRef::Letter(id) => Path::v1(["dead", &id.to_string(), "replay"]),
-        DeadRef::Job(job) => Path::v1(["jobs", &job.to_string(), "retry"]),
-    };
-    client.act::<Value>(&path).await.map(drop)
-}
-
-/// Replays what is there now. What dies again meanwhile has a new place in the list and is not replayed twice.
-async fn replay_all(client: &Client) -> Result<u64, ReachError> {
-    let mut replayed = 0;
-    let mut after = None;
-    loop {
-        let page: LetterPage = client.get(&letters(PAGE).with("after", after)).await?;
-        let Some(last) = page.dead.last() else { break };
-        after = Some(last.id);
-        for letter in &page.dead {
-            replayed += counted(replay(client, DeadRef::Letter(letter.id)).await)?;
+/// Says how many were replayed.
+async fn replay(client: &Client, args: &ReplayArgs) -> Result<usize, ReachError> {
+    if !args.ids.is_empty() {
+        for id in &args.ids {
+            let path = match id {
+                DeadRef::Letter(id) => Path::v1(["dead", &id.to_string(), "replay"]),
+                DeadRef::Job(job) => Path::v1(["jobs", &job.to_string(), "retry"]),
+            };
+            client.act::<Value>(&path).await?;
         }
+        return Ok(args.ids.len());
     }
-    let mut after = None;
-    loop {
-        let page: JobPage = client.get(&failed_jobs(PAGE).with("after", after)).await?;
-        let Some(last) = page.jobs.last() else { break };
-        after = Some(last.job.0);
-        for job in &page.jobs {
-            replayed += counted(replay(client, DeadRef::Job(job.job.0)).await)?;
+    let Lists { letters, jobs } = Lists::of(&args.which);
+    let mut replayed = 0;
+    for (list, verb) in [(letters, "replay"), (jobs, "retry")] {
+        if let Some(list) = list {
+            replayed += replay_all(client, &list.then(verb)).await?;
         }
     }
     Ok(replayed)
 }
 
-/// One that somebody else replayed first does not count.
-fn counted(replayed: Result<(), ReachError>) -> Result<u64, ReachError> {
-    match replayed {
-        Ok(()) => Ok(1),
-        Err(ReachError::Refused { .. }) => Ok(0),
-        Err(other) => Err(other),
+/// Has everything on a list replayed, page by page.
+async fn replay_all(client: &Client, path: &Path) -> Result<usize, ReachError> {
+    let mut replayed = 0;
+    let mut after = None;
+    loop {
+        let path = path.clone().with("limit", Some(PAGE)).with("after", after);
+        let page: ReplayedPage = client.act(&path).await?;
+        replayed += page.ids.len();
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(replayed),
+        }
     }
 }

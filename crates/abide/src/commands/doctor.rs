@@ -86,19 +86,20 @@ fn data_dir(config: &Config) -> Finding {
         let opened = DataDir::open(dir).and_then(|owned| SqliteStore::open(owned.path()).map(drop));
         return match opened {
             Ok(()) => Finding::ok(CHECK, format!("{} can be opened", dir.display())),
-            Err(error) => Finding::wrong(CHECK, error.to_string(), "give another one with --data-dir"),
+            Err(error) => Finding::wrong(
+                CHECK,
+                error.to_string(),
+                "give another one with --data-dir, into which `abide restore` puts a backup if you have one",
+            ),
         };
     }
     let nearest = nearest(dir);
+    if !nearest.is_dir() {
+        let found = format!("{} is not a directory", nearest.display());
+        return Finding::wrong(CHECK, found, "give another one with --data-dir");
+    }
     match access(&nearest, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) if nearest.is_dir() => {
-            Finding::ok(CHECK, format!("{} has no data yet and can be used", dir.display()))
-        }
-        Ok(()) => Finding::wrong(
-            CHECK,
-            format!("{} is not a directory", nearest.display()),
-            "give another one with --data-dir",
-        ),
+        Ok(()) => Finding::ok(CHECK, format!("{} has no data yet and can be used", dir.display())),
         Err(error) => Finding::wrong(
             CHECK,
             format!("{} cannot be written: {}", nearest.display(), io::Error::from(error)),

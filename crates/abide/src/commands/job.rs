@@ -39,14 +39,24 @@ pub(crate) fn run(config: &Config, command: &JobCommand, output: Output) -> Resu
 }
 
 fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failure> {
+    let ms = |at: Option<Time>| at.map(|at| at.0);
     let path = Path::v1(["jobs"])
         .with("state", args.state.as_ref())
         .with("queue", args.queue.as_ref())
         .with("kind", args.kind.as_ref())
         .with("owner", args.owner.as_ref())
-        .with("limit", Some(args.page.limit))
+        .with("limit_key", args.limit_key.as_ref())
+        .with("unique_prefix", args.key_prefix.as_ref())
+        .with("created_from", ms(args.created_from))
+        .with("created_until", ms(args.created_until))
+        .with("finished_from", ms(args.finished_from))
+        .with("finished_until", ms(args.finished_until))
         .with("after", args.page.after.as_ref());
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let most = usize::from(args.page.limit);
+    let listed = reach::with(config, Missing::Refuse, async |client| {
+        Ok(reach::list(client, &path, "jobs", most).await?)
+    })?;
+    let document = listed.into_document("jobs");
     let page: JobPage = decoded(&document)?;
     let row = |job: &JobView| {
         [

@@ -13,3 +13,4 @@ pub(crate) mod listen;
 pub(crate) mod object;
 pub(crate) mod queue;
 pub(crate) mod serve;
+pub(crate) mod token;

@@ -18,5 +18,5 @@ pub(crate) use environment::Surroundings;
 pub(crate) use problem::Problems;
 pub(crate) use resolve::{Entry, Inputs, Resolved, resolve};
 pub(crate) use source::Source;
-pub(crate) use table::{Config, Coordinator, Fetch, Log, OPTIONS, doc_of_flag};
+pub(crate) use table::{Config, Coordinator, Fetch, Log, OPTIONS, Telemetry, doc_of_flag};
 pub(crate) use value::Value;

@@ -40,9 +40,18 @@ impl Path {
         Path { parts, query: Vec::new() }
     }
 
-    /// The same with a parameter, if it has a value.
+    /// The same with one more part.
+    pub(crate) fn then(mut self, part: &str) -> Path {
+        self.parts.push(part.to_owned());
+        self
+    }
+
+    /// The same with a parameter, if it has a value. It takes the place of one of that name.
     pub(crate) fn with(mut self, name: &'static str, value: Option<impl ToString>) -> Path {
-        self.query.extend(value.map(|value| (name, value.to_string())));
+        if let Some(value) = value {
+            self.query.retain(|(known, _)| *known != name);
+            self.query.push((name, value.to_string()));
+        }
         self
     }
 }

@@ -4,9 +4,11 @@
 //! if none does, this process takes the directory, and they go to itself. So each command is written once.
 
 mod client;
+mod pages;
 mod problem;
 
 pub(crate) use client::{Client, Path};
+pub(crate) use pages::list;
 pub(crate) use problem::ReachError;
 
 use std::net::{Ipv4Addr, SocketAddr};

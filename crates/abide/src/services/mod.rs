@@ -8,6 +8,7 @@ use abide_engine::Registry;
 use abide_server::Services;
 
 use crate::config::Config;
+use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
 
@@ -19,12 +20,14 @@ pub(crate) struct Hosted {
     pub(crate) services: Services,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
+    /// Where traces and metrics go.
+    pub(crate) export: Option<Export>,
 }
 
 impl Hosted {
     /// Only what `registry` holds.
     pub(crate) fn only(registry: Registry) -> Hosted {
-        Hosted { registry, services: Services::default(), defaults: Defaults::default() }
+        Hosted { registry, services: Services::default(), defaults: Defaults::default(), export: None }
     }
 
     /// Every service.

@@ -46,6 +46,9 @@ fn every_option_is_shown_with_its_value_and_source() {
     downloads.max_attempts              3            default
     downloads.retry_backoff_ms          60000        default
     downloads.retry_backoff_max_ms      600000       default
+    telemetry.otlp_endpoint                          default
+    telemetry.otlp_headers              (not set)    default
+    telemetry.service_name              abide        default
     log.level                           debug        env ABIDE_LOG
     log.format                          auto         default
     ");
@@ -252,6 +255,36 @@ fn json_says_the_same() {
           "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
           "secret": false,
           "doc": "The longest wait between attempts, until the queue's policy is set."
+        },
+        {
+          "option": "telemetry.otlp_endpoint",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_OTLP_ENDPOINT",
+          "secret": false,
+          "doc": "Base URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; empty for none."
+        },
+        {
+          "option": "telemetry.otlp_headers",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_OTLP_HEADERS",
+          "secret": true,
+          "doc": "Headers for the collector, such as api-key=abc,tenant=7."
+        },
+        {
+          "option": "telemetry.service_name",
+          "value": "abide",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_TELEMETRY_SERVICE_NAME",
+          "secret": false,
+          "doc": "What this process is called there."
         },
         {
           "option": "log.level",

@@ -24,6 +24,7 @@ fn version_and_help_are_data() {
       object       Look at objects
       dead         Look at what used up its attempts, and replay it
       limit        Look at limits and set them
+      token        Make, list and revoke the tokens that let other machines in
       backup       Copy the store to a new file, while it is in use or not
       restore      Check a backup and put it into a data directory that has no data
       doctor       Check the data directory, disk, clock and port, and say how to mend what is wrong

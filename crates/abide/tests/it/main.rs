@@ -1,15 +1,23 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
 mod bench_preprocess;
+mod browser;
+mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
 mod client;
 mod config_file;
 mod config_show;
+mod downloads;
 mod environment;
 mod exit_code;
+mod feed;
+mod full_disk;
 mod kill;
+mod kill_work;
 mod place;
 mod python;
 mod queue;
 mod serve;
 mod served;
+mod steer;
+mod telemetry;

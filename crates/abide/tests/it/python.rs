@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::feed::Feed;
 use crate::place::Place;
 use crate::served::Served;
 
@@ -36,15 +37,10 @@ fn enqueue(served: &Served, steps: u32, seconds: f64) -> Value {
         .clone()
 }
 
-/// Waits until a job is as it should be.
-fn wait(served: &Served, job: &Value, is: impl Fn(&Value) -> bool) -> Value {
-    let mut client = served.client();
-    loop {
-        let shown = client.request(&format!("GET /v1/jobs/{job}"), &[], "").expect("an answer").json();
-        if is(&shown) {
-            return shown;
-        }
-    }
+/// A job as soon as it is in this state.
+fn ended(served: &Served, feed: &mut Feed, job: &Value, state: &str) -> Value {
+    feed.until_job(job, state);
+    served.ok(&format!("GET /v1/jobs/{job}"), "")
 }
 
 #[test]
@@ -55,20 +51,21 @@ fn a_worker_in_python_is_killed_and_another_takes_its_job_over() {
         eprintln!("skipped: there is no python3 to run examples/worker.py with");
         return;
     };
+    let mut feed = Feed::of(&served);
     let quick = enqueue(&served, 2, 0.0);
-    let done = wait(&served, &quick, |job| job["state"] == json!("done"));
+    let done = ended(&served, &mut feed, &quick, "done");
     assert_eq!((&done["result"], &done["progress"]), (&json!({ "steps": 2 }), &json!({ "step": 1 })));
     let broken =
         served.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k","max_attempts":1,"payload":{}}"#)["job"]
             .clone();
-    let failed = wait(&served, &broken, |job| job["state"] == json!("failed"));
+    let failed = ended(&served, &mut feed, &broken, "failed");
     assert_eq!(failed["reason"], json!("KeyError('steps')"));
 
     let slow = enqueue(&served, 3, 0.4);
-    wait(&served, &slow, |job| job["progress"] == json!({ "step": 0 }));
+    feed.until_job(&slow, "running");
     drop(first);
     let _second = Worker::start(&served).expect("it was there just now");
-    let done = wait(&served, &slow, |job| job["state"] == json!("done"));
+    let done = ended(&served, &mut feed, &slow, "done");
     assert_eq!(
         (&done["attempts"][0]["end"], &done["attempts"][1]["end"]),
         (&json!("expired"), &json!("done")),

@@ -1,5 +1,6 @@
 //! The work queue as people use it: lists in, files out, beside a server and without one.
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -197,5 +198,31 @@ fn where_there_is_no_data_looking_says_so_and_makes_none() {
     error: there is no data in nowhere: give another directory with --data-dir, or begin there with `abide queue enqueue` or `abide serve`
     ");
     assert!(!place.path("work/nowhere").exists());
-    assert_eq!(place.run("doctor --listen 127.0.0.1:0").code, Some(0));
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_how_to_mend_it() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = "127.0.0.1:0".to_owned();
+    let busy = taken.local_addr().unwrap().to_string();
+    let place = place().file("work/broken/abide.db", &"x".repeat(5_000)).file("work/a_file", "");
+    assert_eq!(place.run("queue enqueue a --data-dir healthy").code, Some(0));
+    for (data_dir, listen, check, found, fix) in [
+        ("nowhere", &free, "", "", ""),
+        ("healthy", &free, "", "", ""),
+        ("broken", &free, "data directory", "is damaged or no database", "`abide restore` puts a backup"),
+        ("a_file", &free, "data directory", "a_file is not a directory", "--data-dir"),
+        ("a_file/below", &free, "data directory", "a_file is not a directory", "--data-dir"),
+        ("healthy", &busy, "port", "cannot be listened on", "--listen"),
+    ] {
+        let run = place.run(&format!("doctor --json --data-dir {data_dir} --listen {listen}"));
+        let findings: Vec<Value> = serde_json::from_str(&run.stdout).unwrap();
+        let wrong: Vec<_> = findings.iter().filter(|finding| finding["state"] != "ok").collect();
+        assert_eq!((findings.len(), wrong.len()), (4, usize::from(!check.is_empty())), "{data_dir}: {run}");
+        assert_eq!(run.code, Some(i32::from(!check.is_empty())), "{run}");
+        for finding in wrong {
+            let has = |field: &str, text: &str| finding[field].as_str().unwrap().contains(text);
+            assert!(has("check", check) && has("found", found) && has("fix", fix), "{data_dir}: {finding}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
+use crate::feed::Feed;
 use crate::place::Place;
 use crate::served::Served;
 
@@ -56,10 +57,13 @@ fn what_was_acknowledged_is_there_after_a_restart() {
 #[test]
 fn jobs_of_the_bench_are_run() {
     let served = Served::start(&Place::new(), BENCH);
+    let mut feed = Feed::of(&served);
     let jobs: Vec<_> = (0..100).map(|_| json!({ "queue": "bench", "kind": "noop" })).collect();
     served.ok("POST /v1/jobs", &json!({ "jobs": jobs }).to_string());
-    let mut client = served.client();
-    while client.request("GET /v1/queues/bench", &[], "").unwrap().json()["counts"]["done"] != json!(100) {}
+    for _ in jobs {
+        feed.until(|data| data["to"] == "done");
+    }
+    assert_eq!(served.ok("GET /v1/queues/bench", "")["counts"]["done"], json!(100));
 }
 
 #[test]
@@ -126,6 +130,25 @@ fn workers_that_wait_keep_nobody_out() {
     let beat = json!({ "attempt": lease["attempt"], "token": lease["token"] }).to_string();
     served.ok("POST /v1/jobs/1/heartbeat", &beat);
     assert_eq!(served.terminate().0, Some(0));
+}
+
+#[test]
+fn the_second_signal_ends_it_at_once() {
+    let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000");
+    let served = Served::start(&place, SERVE);
+    let mut feed = Feed::of(&served);
+    let waiting = served.ok("POST /coordinator/c/queue", r#"{"message":"slow","delay":5000}"#);
+    feed.until(|data| data["to"] == "running");
+    served.signal();
+    // It drains: who follows it is let go.
+    feed.until_end();
+    let (code, stderr) = served.terminate();
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("told to stop again: ending at once"), "{stderr}");
+
+    let served = Served::start(&place, SERVE);
+    let item = format!("GET /coordinator/c/queue/{}", waiting["workItem"]["id"].as_str().unwrap());
+    assert_eq!(served.ok(&item, "")["workItem"]["payload"]["message"], json!("slow"));
 }
 
 #[test]

@@ -71,9 +71,14 @@ impl Served {
 
     /// Sends SIGTERM and waits for the end: the exit code, and what was on standard error after the first line.
     pub(crate) fn terminate(mut self) -> (Option<i32>, String) {
+        self.signal();
+        self.end()
+    }
+
+    /// Sends SIGTERM.
+    pub(crate) fn signal(&self) {
         let sent = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status().expect("kill runs");
         assert!(sent.success());
-        self.end()
     }
 
     /// Sends SIGKILL and waits for the end.

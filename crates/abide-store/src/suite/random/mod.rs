@@ -6,6 +6,7 @@
 mod commits;
 mod jobs;
 mod reads;
+mod survive;
 mod universe;
 mod verbs;
 
@@ -13,6 +14,7 @@ use crate::memory::{Broken, MemoryStore};
 use crate::{Answer, Batch, Read, Reader, Store, StoreError, Write};
 use abide_core::seed::Seed;
 use abide_core::time::Time;
+pub use survive::{Blow, Fragile, Survived, survive};
 use universe::{Known, chance, pick};
 
 /// How the other store differs from the memory store, or how the memory store contradicts itself.

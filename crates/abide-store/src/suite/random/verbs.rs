@@ -58,8 +58,12 @@ fn seldom(random: &mut Seed, known: &mut Known) -> Write {
         }
         8 => Write::Sweep { max: 1 + usize::try_from(random.below(20)).unwrap_or(0) },
         9 | 10 => Write::Prune { max: 10_000 },
-        11 => match random.below(3) {
+        11 => match random.below(4) {
             0 => Write::Regrant { lease_ms: ms(random, 6_000) },
+            1 => Write::Disown {
+                life: known.life,
+                held: (0..random.below(3)).map(|_| lease(random, known)).collect(),
+            },
             _ => Write::Begin(Begin { alone: chance(random, 70) }),
         },
         _ => {

@@ -18,7 +18,7 @@ pub(super) struct PolicyDocument {
 }
 
 /// By the engine's states.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 pub(super) struct EngineCounts {
     scheduled: u64,
     ready: u64,
@@ -60,11 +60,6 @@ impl From<EngineCounts> for Counts {
 }
 
 impl Counts {
-    /// Jobs that are over, cancelled ones not counted.
-    pub(super) fn finished(&self) -> u64 {
-        self.done + self.skipped + self.error
-    }
-
     /// Jobs that are not over.
     pub(super) fn left(&self) -> u64 {
         self.queued + self.in_progress

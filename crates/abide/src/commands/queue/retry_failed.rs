@@ -1,18 +1,14 @@
 //! `abide queue retry-failed`: fresh attempts for what failed.
 
-use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::reach::{self, Client, Missing, Path, ReachError};
+use crate::reach::{self, Missing, Path};
 
 /// Jobs on one page.
 const PAGE: usize = 1_000;
-/// Requests under way at once: they share a sync.
-const AT_ONCE: usize = 64;
 /// Jobs that a person is shown.
 const SHOWN: usize = 100;
 
@@ -29,6 +25,11 @@ pub(super) enum Mode {
 struct JobPage {
     jobs: Vec<FailedJob>,
     next: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct RetriedPage {
+    retried: Vec<i64>,
 }
 
 /// A job that failed.
@@ -66,7 +67,10 @@ pub(super) fn run(config: &Config, queue: &str, mode: Mode, output: Output) -> R
             retried.failed += page.jobs.len();
             match mode {
                 Mode::DryRun => {}
-                Mode::Retry => retried.retried += retry(client, &page.jobs).await?,
+                Mode::Retry => {
+                    let RetriedPage { retried: of_page } = client.act(&path.then("retry")).await?;
+                    retried.retried += of_page.len();
+                }
             }
             let room = SHOWN.saturating_sub(retried.jobs.len());
             retried.jobs.extend(page.jobs.into_iter().take(room));
@@ -77,22 +81,6 @@ pub(super) fn run(config: &Config, queue: &str, mode: Mode, output: Output) -> R
         }
     })?;
     output.data(&text(&retried, mode), &retried)
-}
-
-async fn retry(client: &Client, jobs: &[FailedJob]) -> Result<usize, ReachError> {
-    let one = |job: &FailedJob| {
-        let path = Path::v1(["jobs", &job.job.to_string(), "retry"]);
-        async move {
-            match client.act::<Value>(&path).await {
-                Ok(_) => Ok(1),
-                // Somebody else was faster: it runs again already, or is gone.
-                Err(ReachError::Refused { .. }) => Ok(0),
-                Err(other) => Err(other),
-            }
-        }
-    };
-    let futures: Vec<_> = jobs.iter().map(one).collect();
-    stream::iter(futures).buffer_unordered(AT_ONCE).try_fold(0, async |sum, one| Ok(sum + one)).await
 }
 
 fn text(found: &Retried, mode: Mode) -> String {

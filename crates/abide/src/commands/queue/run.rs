@@ -8,13 +8,13 @@ use std::time::Duration;
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::counts::{self, Counts};
+use super::counts::{self, Counts, EngineCounts};
 use super::puller::{Puller, Told};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{runtime, told_to_stop};
 use crate::output::Output;
-use crate::reach::{Client, Missing, Path, Reach, ReachError};
+use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
 use crate::services::{Hosted, downloads};
 
 /// How often the queue is looked at.
@@ -229,36 +229,42 @@ async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) ->
             let text = format!("Queue: queued={queued}, in_progress={in_progress}, done={done}");
             output.message(&text, &counts);
         }
-        if args.drain && is_drained(client, &args.queue, &counts).await? {
+        if args.drain && is_drained(client, &args.queue, tally, &found.counts).await? {
             bar.finish_and_clear();
             return Ok(());
         }
     }
 }
 
-#[derive(Deserialize)]
-struct JobPage {
-    jobs: Vec<Value>,
-}
-
 /// Whether nothing is left that a download could do: what waits for a URL does not count.
-async fn is_drained(client: &Client, queue: &str, counts: &Counts) -> Result<bool, ReachError> {
-    if counts.left() == 0 {
+///
+/// The lists are asked one after the other, and a job may move behind their back, so nothing may have moved meanwhile.
+async fn is_drained(
+    client: &Client,
+    queue: &str,
+    tally: &Tally,
+    counts: &EngineCounts,
+) -> Result<bool, ReachError> {
+    if Counts::from(*counts).left() == 0 {
         return Ok(true);
     }
+    let ended = tally.ended();
     for state in ["running", "ready", "scheduled"] {
         let path = Path::v1(["jobs"])
             .with("state", Some(state))
             .with("queue", Some(queue))
-            .with("kind", Some(DOWNLOAD))
-            .with("limit", Some(1));
-        match client.get::<JobPage>(&path).await {
-            Ok(page) if page.jobs.is_empty() => {}
+            .with("kind", Some(DOWNLOAD));
+        match reach::list(client, &path, "jobs", 1).await {
+            Ok(listed) if listed.items.is_empty() => {}
             Ok(_) | Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => return Ok(false),
             Err(error) => return Err(error),
         }
     }
-    Ok(true)
+    match counts::read(client, queue).await {
+        Ok(after) => Ok(after.counts == *counts && tally.ended() == ended),
+        Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 fn bar(output: Output) -> ProgressBar {

@@ -1,18 +1,19 @@
 //! `abide queue stats`: jobs by state, how fast they end and how long the rest takes.
 
-use std::time::Duration;
-
+use abide_core::time::Clock;
+use abide_engine::clock::SystemClock;
 use serde::Serialize;
-use tokio::time::Instant;
 
 use super::counts::{self, Counts};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::reach::{self, Missing};
+use crate::reach::{self, Client, Missing, Path, ReachError};
 
-/// How long a running queue is watched to learn its rate.
-const WATCHED: Duration = Duration::from_secs(1);
+/// The rate is that of the last seconds: of so many, or of the last one if too many jobs ended in them to be counted.
+const WINDOWS_MS: [i64; 2] = [10_000, 1_000];
+/// Jobs of one state that are counted at most.
+const COUNTED: usize = 2_000;
 const RULE: &str = "========================================";
 
 #[derive(Serialize)]
@@ -21,7 +22,7 @@ struct Stats<'a> {
     paused: bool,
     #[serde(flatten)]
     counts: Counts,
-    /// Jobs that end in a second; null if none is in progress.
+    /// Jobs that ended in a second, lately; null if none is in progress.
     rate: Option<f64>,
     /// Seconds until the rest has ended at that rate; null if it cannot be told.
     eta: Option<f64>,
@@ -39,18 +40,37 @@ pub(super) fn run(config: &Config, queue: &str, output: Output) -> Result<(), Fa
             eta: None,
         };
         if stats.counts.in_progress > 0 {
-            let began = Instant::now();
-            tokio::time::sleep(WATCHED).await;
-            let finished_before = stats.counts.finished();
-            stats.counts = counts::read(client, queue).await?.counts.into();
-            let ended = stats.counts.finished().saturating_sub(finished_before);
-            let rate = ended as f64 / began.elapsed().as_secs_f64();
+            let rate = rate(client, queue).await?;
             stats.rate = Some(rate);
             stats.eta = (rate > 0.0).then(|| stats.counts.left() as f64 / rate);
         }
         Ok(stats)
     })?;
     output.data(&text(&stats), &stats)
+}
+
+/// Jobs that ended in a second, lately.
+async fn rate(client: &Client, queue: &str) -> Result<f64, ReachError> {
+    let now = SystemClock::new().now();
+    let mut rate = 0.0;
+    for window_ms in WINDOWS_MS {
+        let mut ended = 0;
+        let mut is_exact = true;
+        for state in ["done", "skipped", "failed"] {
+            let path = Path::v1(["jobs"])
+                .with("queue", Some(queue))
+                .with("state", Some(state))
+                .with("finished_from", Some(now.plus_ms(-window_ms).0));
+            let listed = reach::list(client, &path, "jobs", COUNTED).await?;
+            ended += listed.items.len();
+            is_exact &= listed.next.is_none();
+        }
+        rate = ended as f64 * 1_000.0 / window_ms as f64;
+        if is_exact {
+            break;
+        }
+    }
+    Ok(rate)
 }
 
 fn text(stats: &Stats<'_>) -> String {

@@ -1,0 +1,359 @@
+//! The machine by itself, with a store whose answers the test chooses.
+
+use crate::objects::{Do, Puppet};
+use abide_core::event::Consumes;
+use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, NewJob};
+use abide_core::json::Json;
+use abide_core::limits::TURN_ATTEMPTS;
+use abide_core::name::{JobKind, QueueName};
+use abide_core::time::Time;
+use abide_engine::machine::{
+    AskId, CallId, Input, Machine, MachineOptions, NoWitness, Notice, Output, WriteToken,
+};
+use abide_engine::worker::{JobContext, done};
+use abide_engine::{Call, CallError, Registry};
+use abide_store::memory::MemoryStore;
+use abide_store::view::JobView;
+use abide_store::{Answer, Read, Reader, Store, StoreError, Write};
+
+/// What happens to writes.
+#[derive(Debug, Clone)]
+enum Trouble {
+    /// They fail with this, and are not applied.
+    Fails(StoreError),
+    /// They are applied, and the answer is lost.
+    LosesTheAnswer,
+}
+
+/// Whether something happens to a write.
+type Strikes = fn(&Write) -> bool;
+
+struct Desk {
+    machine: Machine,
+    store: MemoryStore,
+    now: Time,
+    /// What happens to the writes for which this holds.
+    trouble: Option<(Strikes, Trouble)>,
+    written: Vec<Write>,
+    reads: Vec<Read>,
+    /// What the machine put out after one run: the kinds of its writes.
+    runs: Vec<Vec<&'static str>>,
+    replies: Vec<(u64, bool)>,
+    started: Vec<Lease>,
+    dead: usize,
+}
+
+fn damaged() -> StoreError {
+    StoreError::Corrupt("a page cannot be read".into())
+}
+
+fn any(_: &Write) -> bool {
+    true
+}
+
+fn is_claim(write: &Write) -> bool {
+    matches!(write, Write::Claim(_))
+}
+
+fn is_turn_for_message(write: &Write) -> bool {
+    matches!(write, Write::Commit(commit) if matches!(commit.consumes, Consumes::Message(_)))
+}
+
+fn add() -> Json {
+    Json::encode(&Do::Add("n".into(), 1)).unwrap()
+}
+
+fn new_job() -> NewJob {
+    NewJob::new(QueueName::new("q").unwrap(), JobKind::new("work").unwrap(), Json::null())
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let mut desk = Desk::on(MemoryStore::new());
+        desk.give(Input::Start { crashed: None });
+        desk
+    }
+
+    /// One that has not begun.
+    fn on(store: MemoryStore) -> Desk {
+        let mut registry = Registry::new();
+        registry.object(Puppet).unwrap();
+        registry.worker("q", "work", 2, |job: JobContext| async move { done(&job.attempt()) }).unwrap();
+        Desk {
+            machine: Machine::new(MachineOptions::default(), registry, Box::new(NoWitness), 1),
+            store,
+            now: Time(1_000_000),
+            trouble: None,
+            written: Vec::new(),
+            reads: Vec::new(),
+            runs: Vec::new(),
+            replies: Vec::new(),
+            started: Vec::new(),
+            dead: 0,
+        }
+    }
+
+    fn give(&mut self, input: Input) {
+        self.machine.input(input, self.now);
+        self.settle();
+    }
+
+    fn call(&mut self, id: u64, object: &str) {
+        let call = Call { object: object.parse().unwrap(), body: add(), key: None };
+        self.give(Input::Call(CallId(id), call));
+    }
+
+    fn ask(&mut self, write: Write) {
+        self.give(Input::Ask(AskId(0), write));
+    }
+
+    fn enqueue(&mut self) {
+        self.ask(Write::Enqueue { jobs: vec![new_job()] });
+    }
+
+    /// Goes on to when the machine wants to run next.
+    fn wait(&mut self) {
+        self.now = self.machine.wake_at().unwrap();
+        self.settle();
+    }
+
+    /// Lets the machine run until it has nothing more to say at this time.
+    fn settle(&mut self) {
+        while self.run() {}
+    }
+
+    /// One run. Whether there is more to do.
+    fn run(&mut self) -> bool {
+        let more = self.machine.run(self.now, 64);
+        let outputs = self.machine.outputs();
+        let more = more || !outputs.is_empty();
+        let (mut tokens, mut writes) = (Vec::new(), Vec::new());
+        let mut others = Vec::new();
+        for output in outputs {
+            match output {
+                Output::Write(token, write) => {
+                    tokens.push(token);
+                    writes.push(write);
+                }
+                other => others.push(other),
+            }
+        }
+        self.runs.push(writes.iter().map(kind).collect());
+        self.write(tokens, writes);
+        for output in others {
+            self.put_out(output);
+        }
+        more
+    }
+
+    /// Writes in one batch; if there is trouble, one at a time.
+    fn write(&mut self, tokens: Vec<WriteToken>, writes: Vec<Write>) {
+        self.written.extend(writes.iter().cloned());
+        if self.trouble.is_none() && !writes.is_empty() {
+            let result = self.store.write(self.now, &writes);
+            self.machine.input(Input::Wrote { tokens, writes, result }, self.now);
+            return;
+        }
+        for (token, write) in tokens.into_iter().zip(writes) {
+            let result = self.write_one(&write);
+            let wrote = Input::Wrote { tokens: vec![token], writes: vec![write], result };
+            self.machine.input(wrote, self.now);
+        }
+    }
+
+    fn put_out(&mut self, output: Output) {
+        match output {
+            Output::Read(token, read) => {
+                let is_bad = matches!(&read, Read::Load(load) if load.object.name.as_str() == "bad");
+                let result = if is_bad { Err(damaged()) } else { self.store.read(self.now, &read) };
+                self.reads.push(read);
+                self.machine.input(Input::Answered { token, result }, self.now);
+            }
+            Output::Reply(id, answer) => {
+                let is_damaged = answer == Err(CallError::Store(damaged()));
+                assert!(answer.is_ok() || is_damaged || self.trouble.is_some(), "{answer:?}");
+                self.replies.push((id.0, answer.is_ok()));
+            }
+            Output::Reopen => {
+                self.store.reopen().unwrap();
+                self.trouble = None;
+                self.machine.input(Input::Reopened, self.now);
+            }
+            Output::Run { lease, .. } => self.started.push(lease),
+            Output::Notice(Notice::DeadLetter { .. }) => self.dead += 1,
+            Output::Write(..) | Output::Told(..) | Output::Stop(_) | Output::Notice(_) => {}
+        }
+    }
+
+    fn write_one(&mut self, write: &Write) -> Result<abide_store::Batch, StoreError> {
+        let trouble = self.trouble.as_ref().filter(|(strikes, _)| strikes(write));
+        match trouble.map(|(_, trouble)| trouble.clone()) {
+            None => self.store.write(self.now, std::slice::from_ref(write)),
+            Some(Trouble::Fails(error)) => Err(error),
+            Some(Trouble::LosesTheAnswer) => {
+                self.store.write(self.now, std::slice::from_ref(write)).unwrap();
+                Err(StoreError::Ambiguous("the answer was lost".into()))
+            }
+        }
+    }
+
+    fn job(&mut self, id: JobId) -> JobView {
+        let Answer::Job(Some(view)) = self.store.read(self.now, &Read::Job(id)).unwrap() else { panic!() };
+        *view
+    }
+
+    fn count(&self, is_it: fn(&Write) -> bool) -> usize {
+        self.written.iter().filter(|write| is_it(write)).count()
+    }
+}
+
+fn kind(write: &Write) -> &'static str {
+    match write {
+        Write::Enqueue { .. } => "enqueue",
+        Write::Claim(_) => "claim",
+        Write::Commit(_) => "commit",
+        _ => "other",
+    }
+}
+
+fn end(lease: &Lease) -> Input {
+    let finish: Finish = AttemptEnd::Done { result: Json::null() }.into();
+    Input::Ended { lease: lease.lease, finish }
+}
+
+#[test]
+fn a_page_that_cannot_be_read_fails_its_call_alone() {
+    let mut desk = Desk::new();
+    desk.call(1, "puppet/bad");
+    desk.call(2, "puppet/good");
+    desk.call(3, "puppet/bad");
+    assert_eq!(desk.replies, [(1, false), (2, true), (3, false)]);
+    assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn after_an_outage_leases_are_granted_anew() {
+    let mut desk = Desk::new();
+    let regrants = |desk: &Desk| desk.count(|write| matches!(write, Write::Regrant { .. }));
+    desk.call(1, "puppet/a");
+    assert_eq!(regrants(&desk), 0);
+    desk.trouble = Some((any, Trouble::Fails(StoreError::Unavailable("it is away".into()))));
+    desk.call(2, "puppet/a");
+    desk.trouble = None;
+    desk.wait();
+    assert_eq!(regrants(&desk), 1);
+    desk.call(3, "puppet/a");
+    assert_eq!(desk.replies, [(1, true), (2, false), (3, true)]);
+}
+
+#[test]
+fn an_event_whose_commit_is_rejected_becomes_a_dead_letter_and_holds_nobody_up() {
+    let mut desk = Desk::new();
+    desk.trouble = Some((is_turn_for_message, Trouble::Fails(StoreError::Rejected("it cannot be".into()))));
+    desk.ask(Write::Send { to: "puppet/a".parse().unwrap(), body: add() });
+    desk.ask(Write::Send { to: "puppet/a".parse().unwrap(), body: add() });
+    desk.call(1, "puppet/b");
+    for _ in 0..200 {
+        if desk.dead == 2 {
+            break;
+        }
+        desk.wait();
+    }
+    assert_eq!(desk.dead, 2);
+    assert_eq!(desk.count(is_turn_for_message), 2 * TURN_ATTEMPTS as usize);
+    assert_eq!(desk.replies, [(1, true)]);
+    desk.trouble = None;
+    desk.call(2, "puppet/a");
+    assert_eq!(desk.replies, [(1, true), (2, true)]);
+    let Answer::Dead(dead) = desk.store.read(desk.now, &Read::Dead { after: None, limit: 9 }).unwrap() else {
+        panic!()
+    };
+    assert_eq!(dead.len(), 2);
+    assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn a_claim_whose_answer_is_lost_costs_no_attempt() {
+    let mut desk = Desk::new();
+    desk.enqueue();
+    let first = desk.started.remove(0);
+    desk.trouble = Some((is_claim, Trouble::LosesTheAnswer));
+    desk.enqueue();
+    desk.settle();
+    // The one that ran goes on; the one that nobody knew of is handed back, and runs.
+    let second = desk.started.remove(0);
+    assert_eq!((second.lease.attempt, desk.started.len()), (2, 0));
+    let view = desk.job(second.lease.job);
+    assert_eq!((view.state, view.failures, view.restarts), (JobState::Running, 0, 1));
+    desk.give(end(&first));
+    desk.give(end(&second));
+    for (lease, attempts) in [(first, 1), (second, 2)] {
+        let view = desk.job(lease.lease.job);
+        assert_eq!((view.state, view.attempts.len()), (JobState::Done, attempts));
+    }
+    assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn a_claim_whose_answer_is_lost_does_not_undo_an_end_that_waits_for_the_store() {
+    let mut desk = Desk::new();
+    desk.enqueue();
+    let first = desk.started.remove(0);
+    desk.trouble = Some((any, Trouble::Fails(StoreError::Unavailable("it is away".into()))));
+    desk.give(end(&first));
+    desk.trouble = Some((is_claim, Trouble::LosesTheAnswer));
+    desk.store.write(desk.now, &[Write::Enqueue { jobs: vec![new_job()] }]).unwrap();
+    desk.wait();
+    desk.settle();
+    let view = desk.job(first.lease.job);
+    assert_eq!((view.state, view.attempts.len()), (JobState::Done, 1));
+}
+
+#[test]
+fn an_engine_that_stops_reads_no_further_and_comes_to_rest() {
+    let mut store = MemoryStore::new();
+    let to = "puppet/a".parse().unwrap();
+    let sends = vec![Write::Send { to, body: add() }; 1_000];
+    store.write(Time(1_000_000), &sends).unwrap();
+    let mut desk = Desk::on(store);
+    desk.machine.input(Input::Start { crashed: None }, desk.now);
+    let pages = |desk: &Desk| desk.reads.iter().filter(|read| matches!(read, Read::Messages { .. })).count();
+    while pages(&desk) == 0 {
+        assert!(desk.run());
+    }
+    desk.give(Input::Drain);
+    assert_eq!(pages(&desk), 1);
+    assert!(desk.machine.is_idle());
+    let left = Read::Messages { to: "puppet/a".parse().unwrap(), after: None, limit: 9 };
+    let Answer::Messages(left) = desk.store.read(desk.now, &left).unwrap() else { panic!() };
+    assert!(!left.is_empty());
+}
+
+#[test]
+fn a_job_and_its_claim_go_out_together_and_nothing_is_claimed_for_nothing() {
+    let mut desk = Desk::new();
+    desk.runs.clear();
+    let before = desk.count(is_claim);
+    desk.enqueue();
+    assert_eq!(desk.runs[0], ["enqueue", "claim"]);
+    assert_eq!((desk.started.len(), desk.count(is_claim) - before), (1, 1));
+    desk.enqueue();
+    assert_eq!((desk.started.len(), desk.count(is_claim) - before), (2, 2));
+    // Its places are taken: nothing is asked for until one is free.
+    desk.enqueue();
+    for _ in 0..100 {
+        desk.run();
+    }
+    assert_eq!((desk.started.len(), desk.count(is_claim) - before), (2, 2));
+    let first = desk.started.remove(0);
+    desk.give(end(&first));
+    assert_eq!((desk.started.len(), desk.count(is_claim) - before), (2, 3));
+    for lease in std::mem::take(&mut desk.started) {
+        desk.give(end(&lease));
+    }
+    for _ in 0..100 {
+        desk.run();
+    }
+    assert_eq!((desk.started.len(), desk.count(is_claim) - before <= 5), (0, true));
+    assert!(desk.machine.is_idle());
+}

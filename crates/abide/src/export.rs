@@ -1,0 +1,246 @@
+//! Traces and metrics for a collector that speaks OTLP over HTTP, if the configuration names one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use abide_core::job::{AttemptWord, JobState, Lease};
+use abide_engine::meter::{Counts, JobCounts, TurnEnd};
+use abide_engine::{Engine, Telemetry as Spans};
+use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_otlp::{
+    ExporterBuildError, MetricExporter, Protocol, SpanExporter, WithExportConfig, WithHttpConfig,
+};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use tracing::{Metadata, Span, Subscriber};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::config::Telemetry;
+
+/// Who measures.
+const SCOPE: &str = "abide";
+/// How long the collector may take for a request.
+const PATIENCE: Duration = Duration::from_secs(5);
+const TRACEPARENT: &str = "traceparent";
+
+/// Nothing can be sent to the collector.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExportError {
+    /// The headers cannot be read. They are secret, so they are not shown.
+    #[error(
+        "telemetry.otlp_headers has a part that is not NAME=VALUE; separate headers with commas, such as api-key=abc,tenant=7"
+    )]
+    Headers,
+    /// The endpoint or the HTTP client is wrong.
+    #[error("telemetry.otlp_endpoint is {endpoint:?} and cannot be used: {error}")]
+    Endpoint {
+        /// What is configured.
+        endpoint: String,
+        /// What is wrong with it.
+        error: ExporterBuildError,
+    },
+}
+
+/// What goes to a collector. Ended by [`Export::end`] only, so that nothing is lost.
+#[derive(Debug, Clone)]
+pub(crate) struct Export {
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+}
+
+impl Export {
+    /// Starts sending if there is an endpoint. Not within a runtime: the client makes one of its own.
+    pub(crate) fn start(config: &Telemetry) -> Result<Option<Export>, ExportError> {
+        if config.otlp_endpoint.is_empty() {
+            return Ok(None);
+        }
+        let headers = headers(&config.otlp_headers)?;
+        let at = |path: &str| format!("{}/v1/{path}", config.otlp_endpoint.trim_end_matches('/'));
+        let failed = |error| ExportError::Endpoint { endpoint: config.otlp_endpoint.clone(), error };
+        let spans = SpanExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(at("traces"))
+            .with_timeout(PATIENCE)
+            .with_headers(headers.clone())
+            .build()
+            .map_err(failed)?;
+        let metrics = MetricExporter::builder()
+            .with_http()
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(at("metrics"))
+            .with_timeout(PATIENCE)
+            .with_headers(headers)
+            .build()
+            .map_err(failed)?;
+        let resource = Resource::builder().with_service_name(config.service_name.clone()).build();
+        Ok(Some(Export {
+            traces: SdkTracerProvider::builder()
+                .with_batch_exporter(spans)
+                .with_resource(resource.clone())
+                .build(),
+            metrics: SdkMeterProvider::builder()
+                .with_periodic_exporter(metrics)
+                .with_resource(resource)
+                .build(),
+        }))
+    }
+
+    /// Hands the spans of this process over.
+    pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
+        let is_ours = |metadata: &Metadata<'_>| {
+            metadata.is_span() && ["http", "queue", "object"].contains(&metadata.target())
+        };
+        tracing_opentelemetry::layer()
+            .with_tracer(self.traces.tracer(SCOPE))
+            .with_location(false)
+            .with_threads(false)
+            .with_filter(filter_fn(is_ours))
+    }
+
+    /// Whoever makes spans in the traces that go there.
+    pub(crate) fn spans(&self) -> Arc<dyn Spans> {
+        Arc::new(self.clone())
+    }
+
+    /// Sends what this engine counts.
+    pub(crate) fn count(&self, engine: &Engine) {
+        let meter = self.metrics.meter(SCOPE);
+        for (name, description, count) in OF_QUEUES {
+            let engine = engine.clone();
+            let observe = move |observer: &dyn AsyncInstrument<u64>| {
+                for (queue, jobs) in engine.counts().queues {
+                    observer.observe(count(&jobs), &[KeyValue::new("queue", queue)]);
+                }
+            };
+            meter.u64_observable_counter(*name).with_description(*description).with_callback(observe).build();
+        }
+        for (name, description, count) in OF_ALL {
+            let engine = engine.clone();
+            let observe =
+                move |observer: &dyn AsyncInstrument<u64>| observer.observe(count(&engine.counts()), &[]);
+            meter.u64_observable_counter(*name).with_description(*description).with_callback(observe).build();
+        }
+        let counted = engine.clone();
+        let inflight = move |observer: &dyn AsyncInstrument<i64>| {
+            for (queue, jobs) in counted.counts().queues {
+                observer.observe(running(&jobs), &[KeyValue::new("queue", queue)]);
+            }
+        };
+        meter
+            .i64_observable_up_down_counter("contentdownload_jobs_inflight")
+            .with_description("Attempts that began and have not ended.")
+            .with_callback(inflight)
+            .build();
+        let counted = engine.clone();
+        let turns = move |observer: &dyn AsyncInstrument<u64>| {
+            for (kind, turns) in counted.counts().kinds {
+                for (end, count) in TurnEnd::ALL.iter().zip(turns.ended) {
+                    let labels = [KeyValue::new("kind", kind.clone()), KeyValue::new("result", end.as_str())];
+                    observer.observe(count, &labels);
+                }
+            }
+        };
+        meter
+            .u64_observable_counter("abide_turns_total")
+            .with_description("Turns of objects.")
+            .with_callback(turns)
+            .build();
+    }
+
+    /// Sends what is left and stops. Not within a runtime.
+    pub(crate) fn end(self) {
+        for (what, ended) in [("traces", self.traces.shutdown()), ("metrics", self.metrics.shutdown())] {
+            if let Err(error) = ended {
+                tracing::warn!(target: "telemetry", what, %error, "the collector did not get everything");
+            }
+        }
+    }
+}
+
+type Named<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+const OF_QUEUES: &[Named<JobCounts>] = &[
+    ("abide_jobs_enqueued_total", "Jobs that were new.", |jobs| jobs.enqueued),
+    ("abide_jobs_started_total", "Attempts that began.", |jobs| jobs.started),
+    ("abide_jobs_retried_total", "Attempts that failed and are followed by another.", |jobs| jobs.retried),
+    ("abide_lease_expiries_total", "Leases that ran out.", |jobs| jobs.ended_as(AttemptWord::Expired)),
+    ("contentdownload_jobs_completed_total", "Jobs that were done or skipped.", |jobs| {
+        jobs.finished_as(JobState::Done) + jobs.finished_as(JobState::Skipped)
+    }),
+    ("contentdownload_jobs_failed_total", "Jobs that used up their attempts.", |jobs| {
+        jobs.finished_as(JobState::Failed)
+    }),
+];
+
+const OF_ALL: &[Named<Counts>] = &[
+    ("abide_commits_total", "Commits of turns that are durable.", |counts| counts.commits),
+    ("abide_commits_refused_total", "Commits that the store refused.", |counts| counts.refused_commits),
+    ("abide_dead_letters_total", "Events that became dead letters.", |counts| counts.dead_letters),
+];
+
+fn running(jobs: &JobCounts) -> i64 {
+    let ended: u64 = jobs.attempts.iter().sum();
+    i64::try_from(jobs.started.saturating_sub(ended)).unwrap_or(i64::MAX)
+}
+
+impl Spans for Export {
+    fn attempt(&self, lease: &Lease) -> Span {
+        let span = tracing::info_span!(
+            target: "queue",
+            "job",
+            otel.kind = "consumer",
+            job.id = lease.lease.job.0,
+            job.attempt = lease.lease.attempt,
+            job.queue = lease.queue.as_str(),
+            job.kind = lease.kind.as_str(),
+            artifact.id = lease.unique_key.as_ref().map(|key| key.as_str()),
+        );
+        continue_trace(&span, lease.trace.as_deref());
+        span
+    }
+
+    fn request(&self, method: &str, route: &str, traceparent: Option<&str>) -> (Span, Option<String>) {
+        let span = tracing::info_span!(
+            target: "http",
+            "request",
+            otel.name = format!("{method} {route}"),
+            otel.kind = "server",
+            http.request.method = method,
+            http.route = route,
+            http.status_code = tracing::field::Empty,
+        );
+        continue_trace(&span, traceparent);
+        let mut carrier = HashMap::new();
+        TraceContextPropagator::new().inject_context(&span.context(), &mut carrier);
+        (span, carrier.remove(TRACEPARENT))
+    }
+}
+
+/// Makes a span part of the trace that this context is of. One that cannot be read begins a trace of its own.
+fn continue_trace(span: &Span, traceparent: Option<&str>) {
+    let carrier: HashMap<String, String> =
+        traceparent.map(|context| (TRACEPARENT.to_owned(), context.to_owned())).into_iter().collect();
+    let parent = TraceContextPropagator::new().extract_with_context(&Context::new(), &carrier);
+    if let Err(error) = span.set_parent(parent) {
+        tracing::debug!(target: "telemetry", %error, "a span is in no trace");
+    }
+}
+
+fn headers(text: &str) -> Result<HashMap<String, String>, ExportError> {
+    let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+    let header = |part: &str| {
+        let (name, value) = part.split_once('=').filter(|(name, _)| !name.trim().is_empty())?;
+        Some((name.trim().to_owned(), value.trim().to_owned()))
+    };
+    parts.map(|part| header(part).ok_or(ExportError::Headers)).collect()
+}

@@ -1,0 +1,129 @@
+//! The page at `/` in a real browser, against the real server.
+
+use serde_json::{Value, json};
+
+use crate::chromium::Browser;
+use crate::place::Place;
+use crate::served::Served;
+
+const IS_LIVE: &str = "document.querySelector('#live')?.dataset.state === 'live'";
+
+#[test]
+fn the_page_shows_what_happens_and_lets_people_act() {
+    let Some(mut browser) = Browser::start() else {
+        eprintln!("skipped: there is no chromium to open the page in");
+        return;
+    };
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let url = format!("http://{}/", served.address);
+    served.ok("POST /v1/jobs", r#"{"queue":"mail","kind":"send","max_attempts":1,"payload":"<b>hi</b>"}"#);
+    browser.open(&url, IS_LIVE);
+
+    queues_are_paused_and_resumed(&mut browser, &served);
+    a_dead_letter_is_replayed(&mut browser, &served);
+    messages_are_submitted(&mut browser, &served);
+    it_fits_small_and_dark_screens(&mut browser);
+    a_token_is_asked_for(&mut browser, &served, &url);
+    assert_eq!(browser.errors, Vec::<Value>::new());
+}
+
+fn text(selector: &str) -> String {
+    format!("(document.querySelector({})?.textContent ?? '')", json!(selector))
+}
+
+fn says(selector: &str, part: &str) -> String {
+    format!("{}.includes({})", text(selector), json!(part))
+}
+
+fn queues_are_paused_and_resumed(browser: &mut Browser, served: &Served) {
+    let (card, job) = ("[data-queue=mail]", "#job-list [data-job='1']");
+    browser.wait(&says(&format!("{card} dl"), "ready1"));
+    browser.wait(&says(job, "No worker takes jobs of the kind send"));
+    browser.wait(&says(&format!("{job} code"), "<b>hi</b>"));
+    let button = format!("{card} button");
+    browser.eval(&format!("document.querySelector('{button}').focus()"));
+    browser.click(&button);
+    browser.wait(&says(&format!("{card} .badge"), "paused"));
+    browser.wait(&says(job, "The queue mail is paused"));
+    assert_eq!(served.ok("GET /v1/queues/mail", "")["policy"]["paused"], json!(true));
+    browser.wait(&says(&button, "resume"));
+    browser.click(&button);
+    browser.wait(&says(&button, "pause"));
+    assert_eq!(served.ok("GET /v1/queues/mail", "")["policy"]["paused"], json!(false));
+}
+
+fn a_dead_letter_is_replayed(browser: &mut Browser, served: &Served) {
+    assert_eq!(browser.eval("document.querySelector('#replay-all').hidden"), json!(true));
+    let lease = r#"{"worker":"w","queues":["mail"],"kinds":["send"]}"#;
+    let lease = served.ok("POST /v1/lease", lease)["leases"][0].clone();
+    let end = json!({ "attempt": lease["attempt"], "token": lease["token"], "end": "error", "reason": "no such box" });
+    served.ok("POST /v1/jobs/1/finish", &end.to_string());
+    let dead = "#dead-list [data-job='1']";
+    browser.wait(&says(dead, "no such box"));
+    browser.wait(&says("[data-queue=mail] .rate", "1 finished in the last minute"));
+    browser.click(&format!("{dead} button"));
+    browser.wait(&says("#dead-list", "None: nothing has failed for good."));
+    assert_eq!(served.ok("GET /v1/jobs/1", "")["state"], json!("ready"));
+}
+
+fn messages_are_submitted(browser: &mut Browser, served: &Served) {
+    let completed = |count: usize| {
+        format!("document.querySelectorAll('#items .badge[data-state=completed]').length === {count}")
+    };
+    browser.fill("#delay", "9000");
+    browser.click("#send");
+    browser.wait(&format!("{} && {}", text("#message-0-error"), text("#delay-error")));
+    assert_eq!(browser.eval("document.activeElement.id"), json!("message-0"), "the first that is wrong");
+    browser.fill("#message-0", "<img src=x onerror=alert(1)>");
+    browser.fill("#delay", "20");
+    let left = browser.eval("document.querySelectorAll('[aria-invalid=true]').length");
+    assert_eq!(left, json!(0), "what is corrected is not marked any more");
+    browser.click("#send");
+    browser.wait(&says("#submitted", "Submitted "));
+    browser.wait(&completed(1));
+    browser.wait(&says("#items .said", "<img src=x onerror=alert(1)>"));
+    browser.wait(&says("#items .total", "total "));
+    browser.wait(&says("#items .stamps", "1-serverReceived"));
+
+    browser.click("#add-message");
+    browser.eval("document.querySelector('#mode').value = 'direct'");
+    browser.fill("#message-0", "one");
+    browser.click("#send");
+    browser.wait(&text("#message-1-error"));
+    assert_eq!(browser.eval(&text("#message-0-error")), json!(""));
+    browser.fill("#message-1", "two");
+    browser.click("#send");
+    browser.wait(&says("#submitted", "Submitted 2 items."));
+    browser.wait(&completed(3));
+    browser.wait(&says("[data-object='coordinator/main-coordinator']", "version"));
+
+    served.ok("POST /coordinator/main-coordinator/queue", r#"{"message":"from elsewhere","delay":0}"#);
+    browser.wait(&says("#items .said", "from elsewhere"));
+    browser.wait(&completed(4));
+    assert_eq!(served.ok("GET /processor/main-coordinator/stats", ""), json!({ "processCount": 4 }));
+}
+
+fn it_fits_small_and_dark_screens(browser: &mut Browser) {
+    let background = "getComputedStyle(document.body).backgroundColor";
+    let light = browser.eval(background);
+    let small = json!({ "width": 360, "height": 640, "deviceScaleFactor": 1, "mobile": true });
+    browser.call("Emulation.setDeviceMetricsOverride", small);
+    let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
+    browser.call("Emulation.setEmulatedMedia", dark);
+    assert_ne!(browser.eval(background), light);
+    assert_eq!(browser.eval("document.documentElement.scrollWidth"), json!(360));
+    browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
+}
+
+fn a_token_is_asked_for(browser: &mut Browser, served: &Served, url: &str) {
+    let token = served.ok("POST /v1/tokens", r#"{"role":"operate"}"#)["token"].clone();
+    browser.eval("sessionStorage.setItem('token', 'abide_wrong')");
+    browser.open(url, "document.querySelector('#token-form')?.hidden === false");
+    browser.wait(&says("#token-refused", "does not know this token"));
+    browser.fill("#token", token.as_str().expect("text"));
+    browser.click("#token-form button");
+    browser.wait(IS_LIVE);
+    assert_eq!(browser.eval("document.querySelector('#token-form').hidden"), json!(true));
+    browser.wait(&says("[data-queue=mail]", "mail"));
+}

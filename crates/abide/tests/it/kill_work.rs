@@ -1,0 +1,244 @@
+//! `kill -9` of the real server amid coordinator items and jobs: all of them finish, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::mpsc::{Sender, channel};
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::place::Place;
+use crate::served::Served;
+
+const SERVE: &str = "serve --listen 127.0.0.1:0 --data-dir data";
+/// Messages in one request.
+const BATCH: usize = 100;
+/// Jobs that a worker leases at a time.
+const LEASED: usize = 20;
+const WORKERS: usize = 4;
+/// Each has a coordinator of its name.
+const MODES: [&str; 2] = ["queue", "direct"];
+
+#[test]
+fn items_of_a_killed_server_all_finish_once() {
+    items_finish_once(600);
+}
+
+#[test]
+#[ignore = "takes most of a minute"]
+fn ten_thousand_items_of_a_killed_server_all_finish_once() {
+    items_finish_once(10_000);
+}
+
+#[test]
+fn jobs_of_a_killed_server_all_finish_once() {
+    jobs_finish_once(600);
+}
+
+#[test]
+#[ignore = "takes most of a minute"]
+fn ten_thousand_jobs_of_a_killed_server_all_finish_once() {
+    jobs_finish_once(10_000);
+}
+
+/// The server is killed twice while items of both modes come in, and once when all are in and many are under way.
+fn items_finish_once(items: usize) {
+    let place = Place::new();
+    let batches = items / BATCH;
+    let mut submitted = Submitted::default();
+    for answers in [batches / 3, batches / 3, usize::MAX] {
+        let served = Served::start(&place, SERVE);
+        let address = served.address;
+        let (answered, answered_to) = channel();
+        let submitting = std::thread::spawn(move || submitted.go_on(address, batches, &answered));
+        // Ends early when there is nothing left to submit.
+        answered_to.iter().take(answers).for_each(drop);
+        served.kill();
+        submitted = submitting.join().expect("a client");
+    }
+    assert_eq!(submitted.batches, batches);
+    let served = Served::start(&place, SERVE);
+    for mode in MODES {
+        check_items(&served, mode, &submitted);
+    }
+    assert_eq!(served.terminate().0, Some(0));
+}
+
+/// What a client knows of the items that it submitted.
+#[derive(Default)]
+struct Submitted {
+    /// Batches that were sent.
+    batches: usize,
+    /// Every message that was sent.
+    sent: BTreeSet<String>,
+    /// Of those that were acknowledged: the item's id and its message.
+    acknowledged: BTreeMap<String, String>,
+}
+
+impl Submitted {
+    /// Submits batches, in turn to both modes, until they are through or the server is gone. A batch without an answer
+    /// may have entered or not; it is not sent again.
+    fn go_on(mut self, address: SocketAddr, batches: usize, answered: &Sender<()>) -> Submitted {
+        let mut client = Client::connect(address).expect("it listens");
+        while self.batches < batches {
+            let mode = MODES[self.batches % MODES.len()];
+            let messages: Vec<String> = (0..BATCH).map(|n| format!("{mode} {}.{n}", self.batches)).collect();
+            self.batches += 1;
+            self.sent.extend(messages.iter().cloned());
+            let body = json!({ "messages": messages, "delay": 0, "mode": mode }).to_string();
+            let reply = client.request(&format!("POST /coordinator/{mode}/queue/batch"), &[], &body);
+            let Ok(reply) = reply else { break };
+            assert_eq!(reply.status, 200, "{reply}");
+            for item in reply.json()["workItems"].as_array().expect("items") {
+                self.acknowledged.insert(text(&item["id"]), text(&item["payload"]["message"]));
+            }
+            // Nobody listens any more when the server is being killed.
+            let _heard = answered.send(());
+        }
+        self
+    }
+}
+
+fn check_items(served: &Served, mode: &str, submitted: &Submitted) {
+    let mut client = served.client();
+    let mut get = |path: String| client.request(&format!("GET {path}"), &[], "").expect("an answer").json();
+    let total = loop {
+        let stats = get(format!("/coordinator/{mode}/stats"));
+        assert_eq!(stats["failed"], 0, "{stats}");
+        if stats["completed"] == stats["total"] {
+            break stats["total"].as_u64().expect("a number");
+        }
+    };
+    let mut items = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = get(format!("/coordinator/{mode}/queue?limit=1000{after}"));
+        items.extend(page["queue"].as_array().expect("items").clone());
+        match &page["next"] {
+            Value::Null => break,
+            next => {
+                after = format!("&after={}", next.as_str().map_or_else(|| next.to_string(), str::to_owned))
+            }
+        }
+    }
+    let found: BTreeMap<String, String> =
+        items.iter().map(|item| (text(&item["id"]), text(&item["payload"]["message"]))).collect();
+    for (id, message) in submitted.acknowledged.iter().filter(|(_, message)| message.starts_with(mode)) {
+        assert_eq!(found.get(id), Some(message), "acknowledged and lost");
+    }
+    let messages: BTreeSet<&String> = found.values().collect();
+    assert_eq!((messages.len(), items.len() as u64), (items.len(), total), "each message became one item");
+    assert!(messages.iter().all(|message| submitted.sent.contains(*message)), "a message that nobody sent");
+    for item in &items {
+        let stamps = item["timestamps"].as_array().expect("stamps");
+        let is_result = |stamp: &&Value| text(&stamp["tag"]).ends_with("-processingCompleted");
+        let results = stamps.iter().filter(is_result).count();
+        assert_eq!(results, 1, "one result: {item}");
+    }
+    // Each processing has a number of its own.
+    let count = get(format!("/processor/{mode}/stats"))["processCount"].as_u64();
+    let numbers: BTreeSet<_> =
+        items.iter().filter_map(|item| item["result"]["processCount"].as_u64()).collect();
+    assert_eq!((count, numbers.len() as u64, numbers.last()), (Some(total), total, Some(&total)));
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("text").to_owned()
+}
+
+/// Workers finish jobs over HTTP while the server is killed twice.
+fn jobs_finish_once(count: usize) {
+    let place = Place::new();
+    let served = Served::start(&place, SERVE);
+    let jobs: Vec<Value> = (0..count).map(|n| json!({ "queue": "q", "kind": "k", "payload": n })).collect();
+    served.ok("POST /v1/jobs", &json!({ "jobs": jobs }).to_string());
+    let mut finishes = BTreeMap::new();
+    let mut served = Some(served);
+    for answers in [count / 3, count / 3, usize::MAX] {
+        let now = served.take().unwrap_or_else(|| Served::start(&place, SERVE));
+        let (answered, answered_to) = channel();
+        let workers: Vec<_> = (0..WORKERS)
+            .map(|worker| {
+                let (address, answered) = (now.address, answered.clone());
+                std::thread::spawn(move || work(address, worker, &answered))
+            })
+            .collect();
+        drop(answered);
+        answered_to.iter().take(answers).for_each(drop);
+        if answers < count {
+            now.kill();
+        } else {
+            served = Some(now);
+        }
+        for worker in workers {
+            for (job, (result, is_acknowledged)) in worker.join().expect("a worker") {
+                finishes.entry(job).or_insert_with(Vec::new).push((result, is_acknowledged));
+            }
+        }
+    }
+    let served = served.expect("the last one lives");
+    check_results(&served, count, &finishes);
+    assert_eq!(served.terminate().0, Some(0));
+}
+
+/// By job: the result that was sent, and whether it was acknowledged.
+type Finishes = BTreeMap<i64, (Value, bool)>;
+
+/// Leases and finishes, each attempt with a result of its own, until nothing is left or the server is gone.
+fn work(address: SocketAddr, worker: usize, answered: &Sender<()>) -> Finishes {
+    let mut finishes = Finishes::new();
+    let mut client = Client::connect(address).expect("it listens");
+    let ask = json!({
+        "worker": format!("w{worker}"), "queues": ["q"], "kinds": ["k"], "max": LEASED, "lease_ms": 1_000, "wait_ms": 3_000
+    });
+    loop {
+        let Ok(reply) = client.request("POST /v1/lease", &[], &ask.to_string()) else { return finishes };
+        assert_eq!(reply.status, 200, "{reply}");
+        let leases = reply.json()["leases"].as_array().expect("leases").clone();
+        if leases.is_empty() {
+            return finishes;
+        }
+        for lease in leases {
+            let job = lease["job"].as_i64().expect("a number");
+            let result = json!({ "token": lease["token"], "attempt": lease["attempt"] });
+            finishes.insert(job, (result.clone(), false));
+            let finish = json!({ "attempt": lease["attempt"], "token": lease["token"], "end": "done", "result": result });
+            let line = format!("POST /v1/jobs/{job}/finish");
+            let Ok(reply) = client.request(&line, &[], &finish.to_string()) else { return finishes };
+            // A lease of a process that is gone is lost once it has expired.
+            assert!(matches!(reply.status, 200 | 409), "{reply}");
+            finishes.insert(job, (result, reply.status == 200));
+            // Nobody listens any more when the server is being killed.
+            let _heard = answered.send(());
+        }
+    }
+}
+
+/// Every job has the result of the one finish that was acknowledged.
+fn check_results(served: &Served, count: usize, finishes: &BTreeMap<i64, Vec<(Value, bool)>>) {
+    let mut client = served.client();
+    let mut get = |path: String| client.request(&format!("GET {path}"), &[], "").expect("an answer").json();
+    let counts = get("/v1/queues/q".to_owned())["counts"].clone();
+    assert_eq!(counts["done"], count, "{counts}");
+    let mut after = String::new();
+    let mut seen = 0;
+    loop {
+        let page = get(format!("/v1/jobs?queue=q&limit=1000{after}"));
+        for job in page["jobs"].as_array().expect("jobs") {
+            seen += 1;
+            let sent = &finishes[&job["job"].as_i64().expect("a number")];
+            let acknowledged: Vec<&Value> =
+                sent.iter().filter(|(_, acknowledged)| *acknowledged).map(|(result, _)| result).collect();
+            match acknowledged[..] {
+                [] => assert!(sent.iter().any(|(result, _)| *result == job["result"]), "{job}"),
+                [result] => assert_eq!(*result, job["result"], "{job}"),
+                [..] => panic!("acknowledged twice: {job}"),
+            }
+        }
+        match page["next"].as_i64() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen, count);
+}

@@ -1,0 +1,218 @@
+//! Commands that look at work and steer it, with and without a server beside them.
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Run};
+use crate::served::Served;
+
+/// An instant as commands print it.
+const INSTANT: &str = "dddd-dd-dd dd:dd:ddZ";
+
+/// What a run printed, with every instant replaced.
+fn plain(run: &Run) -> String {
+    let text = run.to_string();
+    let mut plain = String::new();
+    let mut rest = text.as_str();
+    while let Some(next) = rest.chars().next() {
+        let is_instant = INSTANT.len() <= rest.len()
+            && rest.bytes().zip(INSTANT.bytes()).all(|(found, wanted)| match wanted {
+                b'd' => found.is_ascii_digit(),
+                wanted => found == wanted,
+            });
+        let taken = if is_instant { INSTANT.len() } else { next.len_utf8() };
+        plain.push_str(if is_instant { "<instant>" } else { &rest[..taken] });
+        rest = &rest[taken..];
+    }
+    plain
+}
+
+fn ok(place: &Place, arguments: &str) -> Value {
+    let run = place.run(&format!("{arguments} --json"));
+    assert_eq!(run.code, Some(0), "{arguments}: {run}");
+    serde_json::from_str(&run.stdout).expect("JSON")
+}
+
+/// The numbers of the jobs that a list shows.
+fn listed(place: &Place, flags: &str) -> Vec<i64> {
+    let list = ok(place, &format!("job list {flags}"));
+    list["jobs"].as_array().expect("jobs").iter().map(|job| job["job"].as_i64().expect("a number")).collect()
+}
+
+#[test]
+fn a_token_is_shown_once_and_lets_in_until_it_is_revoked() {
+    let place = Place::new();
+    let made = place.run("token create --role read --label dashboard");
+    let secret = made.stdout.trim_end();
+    assert!(secret.starts_with("abide_") && made.stdout.lines().count() == 1, "{made}");
+    assert!(made.stderr.contains("with the role read") && !made.stderr.contains(secret), "{made}");
+
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let with = |secret: &str, line: &str| {
+        let header = format!("Bearer {secret}");
+        served.client().request(line, &[("Authorization", &header)], "").expect("an answer").status
+    };
+    assert_eq!((with(secret, "GET /v1/jobs"), with(secret, "POST /v1/queues/q/pause")), (200, 403));
+    let list = place.run("token list");
+    assert!(list.stdout.contains("dashboard") && !list.stdout.contains(secret), "{list}");
+    let second = ok(&place, "token create --role admin");
+    let tokens = ok(&place, "token list")["tokens"].clone();
+    assert_eq!((&tokens[0]["role"], &tokens[1]["id"]), (&json!("read"), &second["id"]));
+
+    let id = tokens[0]["id"].as_str().unwrap();
+    assert_eq!(place.run(&format!("token revoke {id}")).stdout, format!("✓ Token {id} is revoked\n"));
+    assert_eq!(with(secret, "GET /v1/jobs"), 401);
+    assert_eq!(place.run(&format!("token revoke {id}")).code, Some(1));
+    assert_eq!(place.run("token create --role root").code, Some(2));
+}
+
+#[test]
+fn lists_are_narrowed_by_every_filter() {
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let job = |queue: &str, kind: &str, key: &str| {
+        let job =
+            json!({ "queue": queue, "kind": kind, "unique_key": key, "limit_keys": [format!("host:{key}")] });
+        served.ok("POST /v1/jobs", &job.to_string());
+    };
+    job("mail", "send", "a1");
+    job("mail", "drop", "a2");
+    job("post", "send", "b1");
+    served.ok("POST /v1/queues/work-queue/pause", "");
+    served.ok("POST /coordinator/c/queue", r#"{"message": "m", "delay": 5000}"#);
+    served.ok("POST /v1/jobs/2/cancel", "");
+    for (flags, expected) in [
+        ("", vec![4, 3, 2, 1]),
+        ("--queue mail", vec![2, 1]),
+        ("--kind send", vec![3, 1]),
+        ("--queue mail --kind send", vec![1]),
+        ("--state cancelled", vec![2]),
+        ("--owner coordinator/c", vec![4]),
+        ("--limit-key host:b1", vec![3]),
+        ("--key-prefix a", vec![2, 1]),
+        ("--created-from 1h", vec![4, 3, 2, 1]),
+        ("--created-until 1h", vec![]),
+        ("--created-from 2020-01-01 --created-until 2020-01-02", vec![]),
+        ("--finished-from 1h", vec![2]),
+        ("--finished-until 2020-01-01T00:00:00Z", vec![]),
+        ("--queue mail --limit 1", vec![2]),
+        ("--queue mail --limit 1 --after 2", vec![1]),
+    ] {
+        assert_eq!(listed(&place, flags), expected, "{flags}");
+    }
+    insta::assert_snapshot!(plain(&place.run("job list --queue mail")), @"
+    exit 0
+    JOB  QUEUE  KIND  STATE      ATTEMPT  UNIQUE KEY  UPDATED               REASON
+    2    mail   drop  cancelled  0        a2          <instant>  cancelled
+    1    mail   send  ready      0        a1          <instant>
+    ");
+    insta::assert_snapshot!(place.run("job list --created-from yesterday"), @r#"
+    exit 2
+    error: invalid value 'yesterday' for '--created-from <TIME>': "yesterday" is no time: give one such as 2026-01-31T12:00:00Z, 2026-01-31 or 2h
+
+    For more information, try '--help'.
+    "#);
+    insta::assert_snapshot!(place.run("job list --owner nobody"), @r#"
+    exit 1
+    error: an object's name "" is empty
+    "#);
+    let objects = ok(&place, "object list --kind coordinator")["objects"].clone();
+    assert_eq!((&objects[0]["name"], objects.as_array().unwrap().len()), (&json!("c"), 1));
+    let shown = plain(&place.run("object show coordinator/c --rows 1"));
+    assert!(shown.starts_with("exit 0\nobject   coordinator/c\nversion  "), "{shown}");
+    assert!(shown.ends_with("there are more rows: --rows, --prefix\n"), "{shown}");
+    insta::assert_snapshot!(place.run("object show coordinator/none"), @"
+    exit 1
+    error: there is no object coordinator/none
+    ");
+}
+
+#[test]
+fn limits_are_set_seen_and_removed() {
+    let place = Place::new();
+    insta::assert_snapshot!(place.run("limit set host:example.org --concurrency 2 --rate 5/s --burst 1"), @"
+    exit 0
+    ✓ Limit host:example.org is set
+    ");
+    assert_eq!(place.run("limit set queue:mail --rate 1/3s").code, Some(0));
+    insta::assert_snapshot!(place.run("limit list"), @"
+    exit 0
+    KEY               CONCURRENCY  RATES  IN USE  WAITING  OPENS
+    host:*            4            -      0       0
+    host:example.org  2            5/s    0       0
+    queue:mail        -            1/3s   0       0
+    ");
+    assert_eq!(place.run("limit set queue:mail --remove").code, Some(0));
+    assert_eq!(ok(&place, "limit list")["limits"].as_array().unwrap().len(), 2);
+    for wrong in [
+        "queue:mail",
+        "queue:mail --concurrency 0",
+        "queue:mail --rate five",
+        "queue:mail --remove --rate 1/s",
+    ] {
+        assert_eq!(place.run(&format!("limit set {wrong}")).code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn dead_letters_are_replayed_one_by_one_by_what_they_are_and_all() {
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let fail_all = || {
+        let ask = r#"{"worker":"w","queues":["a","b"],"kinds":["k","l"],"max":9}"#;
+        for lease in served.ok("POST /v1/lease", ask)["leases"].as_array().unwrap() {
+            let end = json!({
+                "attempt": lease["attempt"], "token": lease["token"], "end": "error", "reason": "no", "retry": "never"
+            });
+            served.ok(&format!("POST /v1/jobs/{}/finish", lease["job"]), &end.to_string());
+        }
+    };
+    for (queue, kind) in [("a", "k"), ("a", "l"), ("b", "k")] {
+        served.ok("POST /v1/jobs", &json!({ "queue": queue, "kind": kind }).to_string());
+    }
+    fail_all();
+    insta::assert_snapshot!(plain(&place.run("dead list")), @"
+    exit 0
+    ID     OF  WHAT  FAILURES  DIED                  ERROR
+    job:3  b   k     1         <instant>  no
+    job:2  a   l     1         <instant>  no
+    job:1  a   k     1         <instant>  no
+    ");
+    let dead = |flags: &str| ok(&place, &format!("dead list {flags}"))["jobs"].as_array().unwrap().len();
+    assert_eq!(
+        (dead("--queue a"), dead("--job-kind k"), dead("--event alarm"), dead("--object coordinator")),
+        (2, 2, 0, 0)
+    );
+    for (which, replayed) in [
+        ("job:1 job:3", 2),
+        ("--queue a", 2),
+        ("--queue a --job-kind l", 1),
+        ("--event message", 0),
+        ("--object coordinator/c", 0),
+        ("--all", 3),
+    ] {
+        assert_eq!(ok(&place, &format!("dead replay {which}")), json!({ "replayed": replayed }), "{which}");
+        fail_all();
+        assert_eq!(dead(""), 3);
+    }
+    insta::assert_snapshot!(place.run("dead replay job:9"), @"
+    exit 1
+    error: job 9: there is no such job
+    ");
+    for wrong in ["", "--all job:1", "--queue a job:1", "--queue a --object c", "one"] {
+        assert_eq!(place.run(&format!("dead replay {wrong}")).code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = Place::new().run(&format!("completions {shell}"));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{shell}");
+        for word in ["queue", "retry-failed", "max-per-host", "token", "completions"] {
+            assert!(run.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+    let script = Place::new().run("completions bash").stdout;
+    let checked = std::process::Command::new("bash").args(["-n", "-c", &script]).status();
+    assert!(checked.is_ok_and(|status| status.success()), "bash takes it");
+}

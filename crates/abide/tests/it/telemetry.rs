@@ -1,0 +1,185 @@
+//! Traces and metrics, as a collector gets them.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use serde_json::json;
+
+use crate::feed::Feed;
+use crate::place::Place;
+use crate::served::Served;
+
+/// What came in one request.
+struct Sent {
+    path: String,
+    headers: String,
+    body: Vec<u8>,
+}
+
+/// A collector that takes everything.
+struct Collector {
+    address: SocketAddr,
+    sent: Receiver<Sent>,
+}
+
+impl Collector {
+    fn start() -> Collector {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, sent) = channel();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let sender = sender.clone();
+                std::thread::spawn(move || take(stream, &sender));
+            }
+        });
+        Collector { address, sent }
+    }
+
+    /// The spans and metrics that came, when whoever sends it has ended.
+    fn messages(&self) -> (Vec<Message>, Vec<Message>) {
+        let (mut spans, mut metrics) = (Vec::new(), Vec::new());
+        for Sent { path, headers, body } in self.sent.try_iter() {
+            assert!(headers.contains("x-key: secret"), "{headers}");
+            // Both are resources, with scopes, with what was measured in them.
+            let scopes = Message(body).inner(1).into_iter().flat_map(|resource| resource.inner(2));
+            let found = scopes.flat_map(|scope| scope.inner(2));
+            match path.as_str() {
+                "/v1/traces" => spans.extend(found),
+                "/v1/metrics" => metrics.extend(found),
+                other => panic!("the collector was sent something to {other}"),
+            }
+        }
+        (spans, metrics)
+    }
+}
+
+/// Answers the requests of one connection.
+fn take(stream: TcpStream, sender: &Sender<Sent>) -> Option<()> {
+    let mut stream = BufReader::new(stream);
+    loop {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head).ok()? == 0 {
+                return None;
+            }
+        }
+        let path = head.split(' ').nth(1)?.to_owned();
+        let headers = head.to_ascii_lowercase();
+        let length = headers.lines().find_map(|line| line.strip_prefix("content-length: "))?;
+        let mut body = vec![0; length.trim().parse().ok()?];
+        stream.read_exact(&mut body).ok()?;
+        sender.send(Sent { path, headers, body }).ok()?;
+        stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").ok()?;
+    }
+}
+
+/// A message of Protocol Buffers: as much of the format as is needed here.
+struct Message(Vec<u8>);
+
+impl Message {
+    /// The fields that are bytes, text or messages, with their numbers.
+    fn fields(&self) -> Vec<(u64, &[u8])> {
+        let (mut rest, mut fields) = (self.0.as_slice(), Vec::new());
+        while !rest.is_empty() {
+            let key = varint(&mut rest);
+            let length = match key & 7 {
+                0 => {
+                    varint(&mut rest);
+                    continue;
+                }
+                1 => 8,
+                5 => 4,
+                _ => usize::try_from(varint(&mut rest)).expect("a length"),
+            };
+            let (field, after) = rest.split_at(length);
+            fields.push((key >> 3, field));
+            rest = after;
+        }
+        fields
+    }
+
+    fn field(&self, number: u64) -> &[u8] {
+        self.fields().into_iter().find(|(found, _)| *found == number).map_or(&[], |(_, field)| field)
+    }
+
+    fn inner(&self, number: u64) -> Vec<Message> {
+        let fields = self.fields().into_iter().filter(|(found, _)| *found == number);
+        fields.map(|(_, field)| Message(field.to_vec())).collect()
+    }
+
+    fn text(&self, number: u64) -> String {
+        String::from_utf8_lossy(self.field(number)).into_owned()
+    }
+
+    fn hex(&self, number: u64) -> String {
+        self.field(number).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for place in 0..10 {
+        let (byte, rest) = bytes.split_first().expect("a whole number");
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    value
+}
+
+#[test]
+fn a_trace_goes_from_the_request_through_the_job_to_each_attempt() {
+    let collector = Collector::start();
+    let place = Place::new()
+        .env("ABIDE_TELEMETRY_OTLP_ENDPOINT", &format!("http://{}/", collector.address))
+        .env("ABIDE_TELEMETRY_OTLP_HEADERS", "x-key=secret")
+        .env("ABIDE_FETCH_ALLOW_PRIVATE", "true");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let mut feed = Feed::of(&served);
+    // Nobody listens there any more.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let job = json!({
+        "queue": "download", "kind": "download", "unique_key": "artifact-1", "max_attempts": 2,
+        "backoff": { "base_ms": 1, "cap_ms": 1 }, "payload": { "artifact_id": "artifact-1", "url": format!("http://{closed}/a") },
+    });
+    let (trace, caller) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    let came_with = format!("00-{trace}-{caller}-01");
+    let made = served.client().request("POST /v1/jobs", &[("traceparent", &came_with)], &job.to_string());
+    let job = made.unwrap().json()["job"].clone();
+    feed.until_job(&job, "failed");
+    let shown = served.ok(&format!("GET /v1/jobs/{job}"), "");
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 2, "{shown}");
+    let (code, stderr) = served.terminate();
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let (spans, metrics) = collector.messages();
+    let named = |name: &str| spans.iter().filter(|span| span.text(5) == name).collect::<Vec<_>>();
+    let [request] = named("POST /v1/jobs")[..] else { panic!("one request enqueued it") };
+    assert_eq!((request.hex(1), request.hex(4)), (trace.to_owned(), caller.to_owned()));
+    let goes_on_with = format!("00-{trace}-{}-01", request.hex(2));
+    assert_eq!(shown["trace"], json!(goes_on_with));
+    let attempts: Vec<_> = named("job").iter().map(|span| (span.hex(1), span.hex(4))).collect();
+    assert_eq!(attempts, vec![(trace.to_owned(), request.hex(2)); 2]);
+
+    let names: BTreeSet<String> = metrics.iter().map(|metric| metric.text(1)).collect();
+    for name in
+        ["contentdownload_jobs_failed_total", "contentdownload_jobs_inflight", "abide_jobs_started_total"]
+    {
+        assert!(names.contains(name), "{name} is not among {names:?}");
+    }
+}
+
+#[test]
+fn headers_that_cannot_be_read_are_refused_and_not_shown() {
+    let place = Place::new()
+        .env("ABIDE_TELEMETRY_OTLP_ENDPOINT", "http://127.0.0.1:9")
+        .env("ABIDE_TELEMETRY_OTLP_HEADERS", "hush");
+    let run = place.run("serve --listen 127.0.0.1:0 --data-dir data");
+    assert_eq!(run.code, Some(2), "{run}");
+    assert!(run.stderr.contains("telemetry.otlp_headers") && !run.stderr.contains("hush"), "{run}");
+}
