@@ -115,12 +115,24 @@ fn by_signature(head: &[u8]) -> Option<Format> {
     if starts(b"\xff\x4f\xff\x51") || starts(b"\0\0\0\x0cjP  \r\n\x87\n") {
         return Some(Format::Jpeg2000);
     }
+    if starts(b"PK\x03\x04") && is_office(head) {
+        return Some(Format::Document);
+    }
     if head.get(4..8) == Some(b"ftyp") {
         return by_brands(head);
     }
     // Readers accept a PDF whose header is within the first 1,024 bytes.
     let window = &head[..head.len().min(1024)];
     window.windows(5).any(|five| five == b"%PDF-").then_some(Format::Pdf)
+}
+
+/// Office files are ZIP archives that begin with what says so.
+fn is_office(head: &[u8]) -> bool {
+    let first = head.get(30..).unwrap_or_default();
+    let of_word = [&b"[Content_Types].xml"[..], b"_rels/", b"docProps/", b"word/", b"xl/", b"ppt/"];
+    of_word.iter().any(|name| first.starts_with(name))
+        || first.starts_with(b"mimetypeapplication/vnd.oasis.opendocument")
+        || first.starts_with(b"mimetypeapplication/epub")
 }
 
 /// HEIC and AVIF name themselves as the major brand or among the compatible ones.

@@ -169,12 +169,7 @@ fn decode(
         let eighths = (u64::from(largest) * 2 * 8).div_ceil(longest).clamp(1, 8) as u8;
         return jpeg::decode_pixels(bytes, eighths);
     }
-    let mut limited = reader(bytes, format, bounds)?;
-    limited.no_limits();
-    let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(bounds.memory_bytes);
-    limited.limits(limits);
-    let decoded = limited.decode().map_err(|error| refused(error, format))?;
+    let decoded = reader(bytes, format, bounds)?.decode().map_err(|error| refused(error, format))?;
     Ok(on_white(decoded))
 }
 

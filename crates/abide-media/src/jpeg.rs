@@ -3,7 +3,9 @@
 mod decode;
 mod encode;
 
-pub(crate) use decode::{Meaning, decode_pixels, decode_samples, header, rgb_of_inks, rgb_of_ycbcr};
+pub(crate) use decode::{
+    Meaning, decode_luma, decode_pixels, decode_samples, header, rgb_of_inks, rgb_of_ycbcr,
+};
 pub(crate) use encode::{Encoder, encode};
 
 use crate::pixels::Colour;

@@ -26,7 +26,7 @@ pub use error::MediaError;
 pub use format::{Format, Treatment};
 pub use image_file::{Variant, Variants, variants};
 pub use jpeg::{JpegSettings, Preset};
-pub use likeness::{psnr, ssim};
+pub use likeness::{luma, psnr, ssim};
 pub use output::{PageFile, PageKind, Target, TextFile};
 pub use pdf::{PdfSettings, pdf_to_pages};
 pub use probe::{Probe, probe};

@@ -1,5 +1,13 @@
 //! How much alike two pictures are: for benches and tests.
 
+use crate::error::MediaError;
+use crate::jpeg;
+
+/// How bright the pixels of a JPEG are, with its width: what [`ssim`] compares.
+pub fn luma(jpeg: &[u8]) -> Result<(u32, Vec<u8>), MediaError> {
+    jpeg::decode_luma(jpeg)
+}
+
 /// Peak signal to noise in decibels; infinite for equal samples. The slices are as long as each other.
 pub fn psnr(one: &[u8], other: &[u8]) -> f64 {
     assert_eq!(one.len(), other.len(), "pictures of one size");

@@ -69,6 +69,15 @@ pub(crate) fn decode_pixels(bytes: &[u8], eighths: u8) -> Result<Raster, MediaEr
     })
 }
 
+/// How bright the pixels are, as stored.
+pub(crate) fn decode_luma(bytes: &[u8]) -> Result<(u32, Vec<u8>), MediaError> {
+    let ends = Cell::new(false);
+    caught(&ends, || {
+        let (width, _, data) = samples(open(bytes, &ends)?, ColorSpace::JCS_GRAYSCALE)?;
+        Ok((width, data))
+    })
+}
+
 /// How the samples of a JPEG inside another file are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {

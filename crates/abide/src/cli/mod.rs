@@ -1,5 +1,6 @@
 //! The command line: commands, flags and their help.
 
+mod bench;
 #[cfg(test)]
 mod docs;
 mod links;
@@ -9,6 +10,7 @@ mod token;
 mod when;
 mod work;
 
+pub(crate) use bench::{BenchPart, PreprocessBench};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
@@ -193,7 +195,12 @@ pub(crate) struct ServerFlags {
 
 /// Flags of the bench.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchFlags {
+    /// Measure one part instead.
+    #[command(subcommand)]
+    pub(crate) part: Option<BenchPart>,
+
     /// Only serve the durable counter, on this loopback address, for load from outside.
     #[arg(long, value_name = "ADDR")]
     pub(crate) serve: Option<SocketAddr>,

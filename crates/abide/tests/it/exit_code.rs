@@ -110,6 +110,7 @@ fn exit_codes_are_as_documented() {
         (2, "serve --listen 0.0.0.0:8787"),
         (2, "bench --seconds 0"),
         (2, "bench --serve nowhere"),
+        (2, "bench preprocess --images 0"),
         (2, "bench --serve 0.0.0.0:8787"),
         (3, "serve --data-dir file"),
         (3, "bench --serve 127.0.0.1:0 --data-dir file"),
