@@ -6,6 +6,7 @@
 
 mod browser;
 mod ci;
+mod fuzz;
 mod sabotage;
 mod tidy;
 
@@ -22,6 +23,7 @@ Usage: cargo xtask <COMMAND>
 Commands:
   ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
+  fuzz  Mutated scans, documents and images, converted in limited processes: fuzz --help
   sabotage [NAME]
         Breaks a copy of the tree in one way after the other; the seeds or tests must notice each. Takes a while
   help  This text
@@ -35,6 +37,7 @@ fn main() -> anyhow::Result<ExitCode> {
         ["sabotage"] => sabotage::run(&repository_root()?, ""),
         ["sabotage", only] => sabotage::run(&repository_root()?, only),
         ["tidy"] => tidy::run(&repository_root()?),
+        ["fuzz", args @ ..] => fuzz::run(&repository_root()?, args),
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(ExitCode::SUCCESS)

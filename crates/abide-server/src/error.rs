@@ -9,7 +9,7 @@ use abide_engine::driver::EngineError;
 use abide_engine::{CallError, TurnError};
 use abide_store::StoreError;
 use abide_store::write::{JobRefused, LeaseLost};
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -75,6 +75,16 @@ impl ApiError {
         message: impl Into<String>,
     ) -> ApiError {
         ApiError { refusal: Some(refusal.into()), ..ApiError::new(code, message) }
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    /// The sentence.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// The same error, after which the connection is closed: its place is for others.

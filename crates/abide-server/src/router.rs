@@ -2,19 +2,20 @@
 
 use crate::app::App;
 use crate::code::ErrorCode;
+use crate::cors::cors;
 use crate::error::ApiError;
 use crate::guard::guard;
 use crate::observe::observe;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, events, health, jobs, lease, limits, link_keys, links, metrics,
-    objects, openapi, queues, sync, tickets, tokens, web,
+    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys, links,
+    metrics, objects, openapi, preprocess, queues, sync, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
 use axum::http::{Method, Uri};
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -70,6 +71,12 @@ fn all(services: &Services) -> Routes {
     if services.coordinator.is_some() {
         routes = routes.and(coordinator::routes());
     }
+    if services.preprocess.is_some() {
+        routes = routes.and(preprocess::routes());
+    }
+    if services.entities.is_some() {
+        routes = routes.and(entities::routes());
+    }
     if services.sync.is_some() {
         routes = routes.and(sync::routes());
         if services.links.is_some() {
@@ -92,6 +99,7 @@ pub(crate) fn router(app: App) -> Router {
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)
         .layer(from_fn_with_state(app.clone(), guard))
+        .layer(from_fn(cors))
         .layer(from_fn_with_state(app.clone(), observe))
         .with_state(app)
 }

@@ -6,8 +6,10 @@
 use crate::backup::BackupService;
 use abide_engine::Telemetry;
 use abide_engine::telemetry::LogsOnly;
+use abide_entities::EntityStore;
 use abide_links::auth::Authority;
 use abide_links::processor::preview::Preview;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -18,6 +20,10 @@ pub struct Services {
     pub backup: Option<BackupService>,
     /// `/coordinator` and `/processor`.
     pub coordinator: Option<CoordinatorService>,
+    /// `/preprocess` and `/asset`.
+    pub preprocess: Option<abide_preprocess::Service>,
+    /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
+    pub entities: Option<EntitiesService>,
     /// `/sync`.
     pub sync: Option<SyncService>,
     /// `/links/api`.
@@ -29,6 +35,21 @@ pub struct Services {
 /// The coordinator needs nothing but the engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CoordinatorService;
+
+/// Entities, ours or those of another server.
+#[derive(Clone)]
+pub struct EntitiesService {
+    /// Who answers.
+    pub store: Arc<dyn EntityStore>,
+    /// Bytes of one request to `/upload`.
+    pub max_upload_bytes: u64,
+}
+
+impl fmt::Debug for EntitiesService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EntitiesService").field("max_upload_bytes", &self.max_upload_bytes).finish()
+    }
+}
 
 /// The links need the log of their store, which is the sync backend's, and a look at pages.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use abide_engine::StartError;
 use abide_engine::driver::EngineError;
 use abide_engine::registry::RegisterError;
+use abide_entities::EntityError;
 use abide_fetch::client::BuildError;
 use abide_sqlite::{BackupError, OpenError};
 use abide_store::StoreError;
@@ -53,6 +54,9 @@ pub(crate) enum Failure {
     /// What the engine is to run does not fit together.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// The files of entities cannot be kept.
+    #[error("the files of entities cannot be kept: {0}")]
+    Entities(#[from] EntityError),
     /// The address cannot be listened on.
     #[error(
         "cannot listen on {listen}: {error}; stop what listens there, or choose another address with {flag}"
@@ -83,6 +87,36 @@ pub(crate) enum Failure {
     /// What the command line says is no artifact.
     #[error("\u{2717} Invalid artifact: {0}")]
     Artifact(String),
+    /// What is asked for does not fit together.
+    #[error("{0}")]
+    Unusable(String),
+    /// There is too little room.
+    #[error("{} has {free} bytes free, and about {needed} are needed: make room, or choose another --out", path.display())]
+    NoRoom {
+        /// Where.
+        path: PathBuf,
+        /// How much is needed.
+        needed: u64,
+        /// How much there is.
+        free: u64,
+    },
+    /// It was told to stop.
+    #[error("stopped: the same command goes on where it was")]
+    Interrupted,
+    /// A bucket cannot be used.
+    #[error(transparent)]
+    Bucket(#[from] abide_blob::BlobError),
+    /// A task of preprocessing failed.
+    #[error(transparent)]
+    Worker(abide_preprocess::worker::WorkerError),
+    /// A key file of the data directory cannot be used.
+    #[error("the data directory cannot be used: {}: {error}", path.display())]
+    KeyFile {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
     /// A file of the command line cannot be read.
     #[error("{} cannot be read: {error}", path.display())]
     Input {
@@ -133,6 +167,7 @@ impl Failure {
             Self::Output(_)
             | Self::Logging(_)
             | Self::Register(_)
+            | Self::Entities(_)
             | Self::Listen { .. }
             | Self::EngineDied
             | Self::Bench(_)
@@ -145,6 +180,10 @@ impl Failure {
             | Self::Unhealthy(_)
             | Self::System(_) => 1,
             Self::Reach(error) => error.exit_code(),
+            Self::Bucket(_) | Self::Worker(_) => 1,
+            Self::Unusable(_) | Self::NoRoom { .. } => 2,
+            Self::KeyFile { .. } => 3,
+            Self::Interrupted => 130,
             Self::Partly(_) => 4,
             Self::Name(_) => 2,
             Self::Backup(BackupError::Open(_) | BackupError::HasData { .. }) => 3,
@@ -154,9 +193,9 @@ impl Failure {
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
             Self::Config(_)
             | Self::ListenRefused { .. }
+            | Self::Export(_)
             | Self::SyncKey { .. }
-            | Self::Model(_)
-            | Self::Export(_) => 2,
+            | Self::Model(_) => 2,
             Self::DataDir(_)
             | Self::Store(_)
             | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
@@ -174,6 +213,7 @@ impl Failure {
             Self::Store(_) => "store_failed",
             Self::Start(_) => "start_failed",
             Self::Register(_) => "register_failed",
+            Self::Entities(_) => "entities_failed",
             Self::Listen { .. } => "listen_failed",
             Self::EngineDied => "engine_died",
             Self::Reach(error) => error.code(),
@@ -184,6 +224,12 @@ impl Failure {
             Self::Input { .. } => "input_unreadable",
             Self::Name(_) => "name_invalid",
             Self::Partly(_) => "partly_done",
+            Self::Unusable(_) => "unusable",
+            Self::NoRoom { .. } => "no_room",
+            Self::Interrupted => "interrupted",
+            Self::Bucket(_) => "bucket_failed",
+            Self::Worker(_) => "worker_failed",
+            Self::KeyFile { .. } => "data_dir_unusable",
             Self::Unhealthy(_) => "unhealthy",
             Self::Backup(BackupError::Open(_)) => "data_dir_unusable",
             Self::Backup(BackupError::HasData { .. }) => "data_dir_has_data",

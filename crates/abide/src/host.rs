@@ -19,7 +19,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::Hosted;
+use crate::services::{Hosted, entities};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -81,7 +81,7 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults, export } = hosted;
+        let Hosted { registry, mut services, defaults, after_start, export } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
             services.watch.telemetry = export.spans();
@@ -98,6 +98,13 @@ impl Host {
         data_dir.set_address(address.to_string())?;
         services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
+        services.entities = match entities::routes(&config.entities, &engine, data_dir.path()) {
+            Ok(entities) => entities,
+            Err(failure) => {
+                engine.stop().await;
+                return Err(failure);
+            }
+        };
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {
             max_body_bytes: config.server.max_body_bytes,
@@ -113,6 +120,9 @@ impl Host {
                 () = ended.ended() => {}
             }
         };
+        for begin in after_start {
+            begin(&engine, address);
+        }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
         Ok(Host { data_dir, engine, address, stop, served })
     }

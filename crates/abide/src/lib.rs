@@ -47,6 +47,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
+    // A worker's environment is its task, not a configuration.
+    if let Command::Worker { task } = &cli.command {
+        return commands::worker::run(*task);
+    }
     let inputs = Inputs {
         surroundings: Surroundings::of_process(),
         config_file: cli.config.clone(),
@@ -75,6 +79,11 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         Command::Queue { command } => {
             commands::queue::run(&Config::from_resolved(&resolved), command, output)
         }
+        Command::Preprocess(args) => {
+            let config = Config::from_resolved(&resolved);
+            commands::preprocess::run(config, args, output)
+        }
+        Command::Worker { task } => commands::worker::run(*task),
         Command::Job { command } => commands::job::run(&Config::from_resolved(&resolved), command, output),
         Command::Object { command } => {
             commands::object::run(&Config::from_resolved(&resolved), command, output)

@@ -3,6 +3,7 @@
 mod family;
 mod of_engine;
 mod of_http;
+mod of_preprocess;
 mod of_process;
 mod of_store;
 
@@ -35,6 +36,9 @@ pub(crate) async fn all(app: &App) -> Result<Vec<Family>, ApiError> {
     let mut all = of_engine::families(&app.engine().counts());
     all.extend(of_store::families(app.engine()).await?);
     all.extend(app.http().families());
+    if let Some(service) = &app.services().preprocess {
+        all.extend(of_preprocess::families(&service.metrics().numbers()));
+    }
     all.extend(of_process::families(app.services().watch.store_dir.as_deref()));
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! docs/http.md lists every route, docs/security.md each with its role, and neither anything else.
 
-use crate::server::{Server, every_service};
+use crate::server::Server;
 use abide_server::routes;
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ fn every_documented_route_is_there() {
 
 #[test]
 fn every_route_is_documented() {
-    let table = routes(&every_service());
+    let table = routes(&Server::start().services);
     let routes: BTreeSet<_> =
         table.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
     assert_eq!(routes, documented());
@@ -41,7 +41,7 @@ fn every_route_is_documented() {
 
 #[test]
 fn every_role_is_documented() {
-    let table = routes(&every_service());
+    let table = routes(&Server::start().services);
     let roles: BTreeSet<[String; 3]> = table
         .iter()
         .map(|route| [route.method, route.path, route.role.as_str()].map(str::to_owned))

@@ -7,6 +7,7 @@ mod client;
 mod coordinator;
 mod dead;
 mod docs;
+mod entities;
 mod errors;
 mod events;
 mod hostile;

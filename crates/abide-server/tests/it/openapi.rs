@@ -1,7 +1,7 @@
 //! The document of the routes is true to the routes, and the answers are true to the document.
 
 use crate::client::Reply;
-use crate::server::{Server, every_service};
+use crate::server::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn every_route_is_there_and_nothing_else() {
             methods.map(|method| (method.to_ascii_uppercase(), path.clone()))
         })
         .collect();
-    let routes = abide_server::routes(&every_service());
+    let routes = abide_server::routes(&Server::start().services);
     let there = routes.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
     assert_eq!(said, there);
 }
@@ -27,7 +27,7 @@ fn every_route_is_there_and_nothing_else() {
 fn every_route_says_what_it_answers() {
     let server = Server::start();
     let document = server.ok("GET /openapi.json", "");
-    for route in abide_server::routes(&every_service()) {
+    for route in abide_server::routes(&Server::start().services) {
         let operation = &document["paths"][route.path][route.method.to_ascii_lowercase()];
         assert_eq!(operation["summary"], json!(route.does));
         let answers = operation["responses"].as_object().unwrap();

@@ -2,22 +2,26 @@
 
 use crate::client::{Client, Reply};
 use crate::toy::{Secret, Toy};
+use abide_blob::Bucket;
 use abide_engine::clock::SystemClock;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions, Registry};
+use abide_entities::LocalEntities;
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_links::auth::Authority;
 use abide_links::auth::keys::ApiKeys;
 use abide_links::processor::{self, preview::Preview};
 use abide_links::sync::SyncLog;
 use abide_server::{
-    Admission, BackupService, CoordinatorService, LinksService, NoBackup, ServerOptions, Services,
-    SyncService, WithoutToken, serve, tokens,
+    Admission, BackupService, CoordinatorService, EntitiesService, LinksService, NoBackup, ServerOptions,
+    Services, SyncService, WithoutToken, serve, tokens,
 };
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
+use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -28,17 +32,51 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 /// What lets the user in whose server it is.
 pub(crate) const LOCAL_TOKEN: &str = "local";
 
-/// All of them.
+/// Uploads may be this large.
+pub(crate) const UPLOAD_BYTES: u64 = 1024 * 1024;
+
+/// Entities with files in `directory`.
+fn entities(engine: &Engine, directory: &Path) -> EntitiesService {
+    let bucket = Bucket::directory(&directory.join("blobs")).expect("as the test made it");
+    let store = LocalEntities::new(engine.clone(), bucket, &directory.join("uploads"));
+    EntitiesService { store: Arc::new(store.expect("as the test made it")), max_upload_bytes: UPLOAD_BYTES }
+}
+
+/// All of them but the entities, which a server gets with its engine.
 pub(crate) fn every_service() -> Services {
     let backup =
         BackupService::new(|path| Err(NoBackup::File(format!("{} is not for tests", path.display()))));
     Services {
         backup: Some(backup),
         coordinator: Some(CoordinatorService),
+        preprocess: Some(preprocess()),
         sync: Some(sync_service(Authority::Open)),
         links: Some(LinksService { preview: Preview::new(fetcher()) }),
         ..Services::default()
     }
+}
+
+/// A service of preprocessing whose buckets nobody asks for anything.
+fn preprocess() -> abide_preprocess::Service {
+    let options = abide_blob::S3Options {
+        bucket: "none".to_owned(),
+        endpoint: "http://127.0.0.1:9".to_owned(),
+        region: "auto".to_owned(),
+        access_key_id: "none".to_owned(),
+        secret_access_key: "none".to_owned(),
+        path_style: true,
+    };
+    let bucket = abide_blob::Bucket::s3(&options).expect("as the test made it");
+    let signer = abide_blob::Signer::new([7; 32]);
+    let buckets = abide_preprocess::Buckets { staging: bucket.clone(), archive: bucket, signer };
+    let local = abide_preprocess::launch::Local {
+        program: "false".into(),
+        arguments: Vec::new(),
+        work_dir: std::env::temp_dir(),
+    };
+    let launcher = abide_preprocess::launch::Launcher::Local(local);
+    let setup = abide_preprocess::Setup::new(buckets, launcher, 1);
+    abide_preprocess::Service::register(&mut Registry::new(), setup).expect("as the test made it")
 }
 
 /// Fetches pages of this machine.
@@ -54,8 +92,11 @@ pub(crate) fn sync_service(authority: Authority) -> SyncService {
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
+    pub(crate) services: Services,
     runtime: Runtime,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    /// Removed with the server.
+    _directory: TempDir,
 }
 
 impl Server {
@@ -85,13 +126,16 @@ impl Server {
         admission: Admission,
     ) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
-        let (address, shutdown, served) = runtime.block_on(async move {
+        let directory = tempfile::tempdir().expect("as the test made it");
+        let files = directory.path().to_owned();
+        let (address, services, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
             tokens::register(&mut registry).expect("as the test made it");
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
+            abide_entities::register(&mut registry).expect("as the test made it");
             registry.object(SyncLog::with_processor()).expect("as the test made it");
             registry.object(ApiKeys).expect("as the test made it");
             let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
@@ -101,11 +145,12 @@ impl Server {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services, admission };
+            let services = Services { entities: Some(entities(&engine, &files)), ..services };
+            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
-            (address, shutdown, served)
+            (address, services, shutdown, served)
         });
-        Server { address, runtime, running: Some((shutdown, served)) }
+        Server { address, services, runtime, running: Some((shutdown, served)), _directory: directory }
     }
 
     pub(crate) fn client(&self) -> Client {

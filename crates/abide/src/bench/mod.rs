@@ -8,6 +8,7 @@ mod jobs;
 mod limits;
 mod load;
 mod objects;
+pub(crate) mod preprocess;
 mod rig;
 
 pub(crate) use children::ChildTask;

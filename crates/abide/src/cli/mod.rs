@@ -1,14 +1,18 @@
 //! The command line: commands, flags and their help.
 
+mod bench;
 #[cfg(test)]
 mod docs;
 mod links;
+mod preprocess;
 mod queue;
 mod token;
 mod when;
 mod work;
 
+pub(crate) use bench::{BenchPart, PreprocessBench};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
+pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
 pub(crate) use token::{TokenCommand, TokenCreateArgs};
 pub(crate) use work::{
@@ -34,6 +38,23 @@ Exit codes:
   3  the data directory cannot be used
   4  part of it did not work: some lines were refused, or some jobs failed
   5  the server that owns the data directory cannot be reached, or denies it";
+
+const PREPROCESS_HELP: &str = "\
+Images are made at the place of their source below --out, smaller copies below `variants`, texts of PDF pages beside them.
+Stopped by Ctrl-C or by a crash, the same command goes on where it was; `.abide` in --out keeps what is needed for that.
+
+Exit codes:
+  0    every file was converted, or is one that is not
+  1    it failed
+  2    the command line or the configuration is wrong, or there is too little room on the disk
+  3    what --out keeps cannot be used
+  4    some files failed; each is named with its reason
+  130  it was told to stop";
+
+const WORKER_HELP: &str = "\
+TASK_ID, BATCH_ID, INPUT_R2_KEY and CALLBACK_URL say what to do; INPUT_URL, OUTPUT_URL and UPLOADS_URL, or R2_ACCOUNT_ID,
+R2_ACCESS_KEY_ID, R2_SECRET_ACCESS_KEY and R2_BUCKET, how to get at bytes. docs/deploy.md has every variable.
+The exit code is 0 if the task succeeded and 1 if it failed, and the callback says why.";
 
 const BENCH_HELP: &str = "\
 Without --serve every figure is measured, in fresh stores below --data-dir (or `bench` in the data directory) that are
@@ -75,6 +96,15 @@ pub(crate) enum Command {
         /// What to do.
         #[command(subcommand)]
         command: QueueCommand,
+    },
+    /// Make web images and pages of a folder of scans, PDFs and images.
+    #[command(after_help = PREPROCESS_HELP)]
+    Preprocess(PreprocessArgs),
+    /// Do one task of preprocessing, as the environment says: what launchers start.
+    #[command(after_help = WORKER_HELP)]
+    Worker {
+        /// What to do.
+        task: WorkerTask,
     },
     /// Look at jobs and cancel them.
     Job {
@@ -165,7 +195,12 @@ pub(crate) struct ServerFlags {
 
 /// Flags of the bench.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchFlags {
+    /// Measure one part instead.
+    #[command(subcommand)]
+    pub(crate) part: Option<BenchPart>,
+
     /// Only serve the durable counter, on this loopback address, for load from outside.
     #[arg(long, value_name = "ADDR")]
     pub(crate) serve: Option<SocketAddr>,
@@ -199,12 +234,14 @@ impl Cli {
             }
             Command::Bench(bench) => bench.serve.map(|listen| listen.to_string()),
             Command::Queue { .. }
+            | Command::Preprocess(_)
+            | Command::Worker { .. }
             | Command::Job { .. }
             | Command::Object { .. }
             | Command::Dead { .. }
             | Command::Limit { .. }
-            | Command::Links { .. }
             | Command::Token { .. }
+            | Command::Links { .. }
             | Command::Backup { .. }
             | Command::Restore { .. }
             | Command::Completions { .. } => None,

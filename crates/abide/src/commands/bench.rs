@@ -6,8 +6,9 @@ use std::time::Duration;
 use abide_engine::worker::done;
 use abide_engine::{JobContext, Registry};
 
+use crate::bench::preprocess::{self, Extent, Rival};
 use crate::bench::{self, Figures, Thoroughness};
-use crate::cli::BenchFlags;
+use crate::cli::{BenchFlags, BenchPart, PreprocessBench};
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result
     if flags.serve.is_some() {
         return serve(config, output);
     }
+    if let Some(BenchPart::Preprocess(flags)) = &flags.part {
+        return preprocess(&config.store.data_dir, flags, output);
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)?;
     if let Some(task) = flags.child {
@@ -29,6 +33,23 @@ pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result
     let thoroughness = Thoroughness { measured, idle_seconds: flags.idle_seconds };
     let figures = runtime.block_on(in_scratch(&config.store.data_dir, thoroughness, output))?;
     output.data(&figures.table(), &figures)
+}
+
+/// Measures conversions in a directory of their own that is removed afterwards.
+fn preprocess(dir: &Path, flags: &PreprocessBench, output: Output) -> Result<(), Failure> {
+    if let Some(preset) = flags.child {
+        return Ok(preprocess::run_child(preset, &flags.files)?);
+    }
+    let sharp = if flags.no_sharp { Rival::Left } else { Rival::IfThere };
+    let extent = Extent { images: flags.images, percent: flags.scale, sharp };
+    // Contenders run in directories of their own, so that what they are given must not depend on it.
+    let scratch = std::path::absolute(dir).map_err(bench::BenchError::Io)?;
+    let scratch = scratch.join(format!("run-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let rows = preprocess::run(&scratch, extent, |phase| output.message(phase, &phase));
+    std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let rows = rows?;
+    output.data(&rows.table(), &rows)
 }
 
 /// Runs the bench in a directory of its own that is removed afterwards.

@@ -12,6 +12,8 @@ pub(crate) mod limit;
 pub(crate) mod links;
 pub(crate) mod listen;
 pub(crate) mod object;
+pub(crate) mod preprocess;
 pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod token;
+pub(crate) mod worker;

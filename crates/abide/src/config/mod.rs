@@ -18,5 +18,7 @@ pub(crate) use environment::Surroundings;
 pub(crate) use problem::Problems;
 pub(crate) use resolve::{Entry, Inputs, Resolved, resolve};
 pub(crate) use source::Source;
-pub(crate) use table::{Config, Coordinator, Fetch, Llm, Log, OPTIONS, Sync, Telemetry, doc_of_flag};
+pub(crate) use table::{
+    Config, Coordinator, Entities, Fetch, Llm, Log, OPTIONS, Preprocess, Sync, Telemetry, doc_of_flag,
+};
 pub(crate) use value::Value;

@@ -282,6 +282,300 @@ options! {
         }
     }
 
+    /// How batches of scans are preprocessed.
+    preprocess: Preprocess {
+        /// URL under which workers reach the routes of preprocessing; empty for this server's own.
+        orchestrator_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["ORCHESTRATOR_URL"],
+        }
+        /// URL that finished batches are delivered to; empty for nobody.
+        worker_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["WORKER_URL"],
+        }
+        /// Tasks of a batch in TIFF_CONVERSION that are with the launcher at a time.
+        batch_size_tiff: usize = {
+            kind: Kind::Integer { min: 1, max: 100_000 },
+            default: DefaultValue::Integer(1_000),
+            aliases: &["BATCH_SIZE_TIFF_CONVERSION"],
+        }
+        /// How often a batch in TIFF_CONVERSION is looked at, beside every callback.
+        alarm_delay_tiff_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 3_600_000 },
+            default: DefaultValue::Integer(5_000),
+            aliases: &["ALARM_DELAY_TIFF_CONVERSION"],
+        }
+        /// How long one attempt of a task in TIFF_CONVERSION may take.
+        task_timeout_tiff_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 86_400_000 },
+            default: DefaultValue::Integer(60_000),
+            aliases: &["TASK_TIMEOUT_TIFF_CONVERSION"],
+        }
+        /// Memory of a worker in TIFF_CONVERSION.
+        memory_tiff_mb: u32 = {
+            kind: Kind::Integer { min: 64, max: 1_048_576 },
+            default: DefaultValue::Integer(1_024),
+        }
+        /// Tasks of a batch in PDF_SPLITTING that are with the launcher at a time.
+        batch_size_pdf: usize = {
+            kind: Kind::Integer { min: 1, max: 100_000 },
+            default: DefaultValue::Integer(1_000),
+            aliases: &["BATCH_SIZE_PDF_SPLITTING"],
+        }
+        /// How often a batch in PDF_SPLITTING is looked at, beside every callback.
+        alarm_delay_pdf_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 3_600_000 },
+            default: DefaultValue::Integer(5_000),
+            aliases: &["ALARM_DELAY_PDF_SPLITTING"],
+        }
+        /// How long one attempt of a task in PDF_SPLITTING may take.
+        task_timeout_pdf_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 86_400_000 },
+            default: DefaultValue::Integer(600_000),
+            aliases: &["TASK_TIMEOUT_PDF_SPLITTING"],
+        }
+        /// Memory of a worker in PDF_SPLITTING.
+        memory_pdf_mb: u32 = {
+            kind: Kind::Integer { min: 64, max: 1_048_576 },
+            default: DefaultValue::Integer(2_048),
+        }
+        /// Tasks of a batch in IMAGE_PROCESSING that are with the launcher at a time.
+        batch_size_image: usize = {
+            kind: Kind::Integer { min: 1, max: 100_000 },
+            default: DefaultValue::Integer(1_000),
+            aliases: &["BATCH_SIZE_IMAGE_PROCESSING"],
+        }
+        /// How often a batch in IMAGE_PROCESSING is looked at, beside every callback.
+        alarm_delay_image_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 3_600_000 },
+            default: DefaultValue::Integer(5_000),
+            aliases: &["ALARM_DELAY_IMAGE_PROCESSING"],
+        }
+        /// How long one attempt of a task in IMAGE_PROCESSING may take.
+        task_timeout_image_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 86_400_000 },
+            default: DefaultValue::Integer(120_000),
+            aliases: &["TASK_TIMEOUT_IMAGE_PROCESSING"],
+        }
+        /// Memory of a worker in IMAGE_PROCESSING.
+        memory_image_mb: u32 = {
+            kind: Kind::Integer { min: 64, max: 1_048_576 },
+            default: DefaultValue::Integer(2_048),
+        }
+        /// The longest wait after a phase could start nothing.
+        alarm_delay_error_retry_ms: i64 = {
+            kind: Kind::Integer { min: 100, max: 3_600_000 },
+            default: DefaultValue::Integer(30_000),
+            aliases: &["ALARM_DELAY_ERROR_RETRY"],
+        }
+        /// Failures of a phase itself, one after the other, that end a batch.
+        max_retry_attempts: u32 = {
+            kind: Kind::Integer { min: 1, max: 1_000 },
+            default: DefaultValue::Integer(5),
+            aliases: &["MAX_RETRY_ATTEMPTS"],
+        }
+        /// Attempts of one task.
+        task_attempts: u32 = {
+            kind: Kind::Integer { min: 1, max: 100 },
+            default: DefaultValue::Integer(3),
+        }
+        /// How long staging is kept after a batch was delivered.
+        staging_kept_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 31_536_000_000 },
+            default: DefaultValue::Integer(604_800_000),
+        }
+        /// URL at which assets are registered; empty for nowhere.
+        cdn_api_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["CDN_API_URL"],
+        }
+        /// URL under which a CDN serves assets; empty for this server.
+        cdn_public_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["CDN_PUBLIC_URL"],
+        }
+    }
+
+    /// What runs workers of preprocessing.
+    launcher: Launcher {
+        /// Processes of this machine (local) or machines of Fly (fly).
+        kind: &'static str = {
+            kind: Kind::Choice(&["local", "fly"]),
+            default: DefaultValue::Text("local"),
+        }
+        /// Workers at the same time; as many as this machine has cores by default.
+        in_flight: usize = {
+            kind: Kind::Integer { min: 1, max: 10_000 },
+            default: DefaultValue::Cores,
+        }
+        /// Whether workers get URLs for their blobs (presigned) or the credentials of the buckets (bucket).
+        credentials: &'static str = {
+            kind: Kind::Choice(&["presigned", "bucket"]),
+            default: DefaultValue::Text("presigned"),
+        }
+        /// How JPEGs are made: as small as possible (default), or many times faster (fast).
+        preset: &'static str = {
+            kind: Kind::Choice(&["default", "fast"]),
+            default: DefaultValue::Text("default"),
+        }
+        /// Program that is started as a worker, with tiff, pdf or image as its argument; empty for abide itself.
+        command: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Machines of Fly that are started at most, until the limit launch:* is set.
+        spawn_rate: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text("100/10s"),
+        }
+        /// How often a machine of Fly is asked about.
+        poll_ms: u64 = {
+            kind: Kind::Integer { min: 100, max: 600_000 },
+            default: DefaultValue::Integer(5_000),
+        }
+        /// URL of Fly's API for machines.
+        fly_api_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Token for it.
+        fly_api_token: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_API_TOKEN"],
+            secret: true,
+        }
+        /// Region in which machines run.
+        fly_region: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text("ord"),
+            aliases: &["FLY_REGION"],
+        }
+        /// App of Fly whose machines are tiff workers.
+        fly_tiff_app: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_TIFF_APP_NAME", "FLY_APP_NAME"],
+        }
+        /// Container image of tiff workers.
+        fly_tiff_image: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_TIFF_WORKER_IMAGE", "FLY_WORKER_IMAGE"],
+        }
+        /// App of Fly whose machines are pdf workers.
+        fly_pdf_app: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_PDF_APP_NAME"],
+        }
+        /// Container image of pdf workers.
+        fly_pdf_image: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_PDF_WORKER_IMAGE"],
+        }
+        /// App of Fly whose machines are image workers.
+        fly_image_app: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_IMAGE_APP_NAME"],
+        }
+        /// Container image of image workers.
+        fly_image_image: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["FLY_IMAGE_WORKER_IMAGE"],
+        }
+    }
+
+    /// Where bytes of preprocessing live.
+    buckets: Buckets {
+        /// Directories of this machine (local) or buckets of an S3 service such as R2 (s3).
+        kind: &'static str = {
+            kind: Kind::Choice(&["local", "s3"]),
+            default: DefaultValue::Text("local"),
+        }
+        /// Directory that holds local buckets; empty for buckets in the data directory.
+        dir: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+        }
+        /// Bucket of inputs and of what is made of them.
+        staging: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text("arke-staging"),
+            aliases: &["R2_BUCKET"],
+        }
+        /// Bucket of originals and variants, for good.
+        archive: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text("arke-archive"),
+            aliases: &["ARCHIVE_BUCKET"],
+        }
+        /// URL of the S3 service; empty for R2 of the account.
+        endpoint: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["R2_ENDPOINT"],
+        }
+        /// Region of the S3 service.
+        region: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text("auto"),
+        }
+        /// Whether the bucket is in the path of URLs rather than in the host name.
+        path_style: bool = {
+            kind: Kind::Switch,
+            default: DefaultValue::Text("true"),
+        }
+        /// Account at R2.
+        account_id: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["R2_ACCOUNT_ID"],
+        }
+        /// Id of the key to the S3 service.
+        access_key_id: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["R2_ACCESS_KEY_ID"],
+        }
+        /// The key itself.
+        secret_access_key: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["R2_SECRET_ACCESS_KEY"],
+            secret: true,
+        }
+    }
+
+    /// How entities and their files are kept.
+    entities: Entities {
+        /// Another server with the same routes that keeps the entities; empty for this one.
+        url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["IPFS_WRAPPER"],
+        }
+        /// The token that the other server wants, if any.
+        token: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            secret: true,
+        }
+        /// Largest request to `/upload`, all its files together.
+        max_upload_bytes: u64 = {
+            kind: Kind::Integer { min: 1_024, max: 1 << 40 },
+            default: DefaultValue::Integer(abide_entities::limits::UPLOAD_BYTES as i64),
+        }
+    }
+
     /// Where traces and metrics go.
     telemetry: Telemetry {
         /// Base URL of a collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; empty for none.

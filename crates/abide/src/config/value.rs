@@ -95,6 +95,12 @@ impl FromValue for String {
     }
 }
 
+impl FromValue for &'static str {
+    fn from_value(value: &Value) -> Option<Self> {
+        if let Value::Choice(word) = value { Some(word) } else { None }
+    }
+}
+
 impl FromValue for LevelFilter {
     fn from_value(value: &Value) -> Option<Self> {
         if let Value::Choice(word) = value { word.parse().ok() } else { None }

@@ -3,16 +3,23 @@
 mod coordinator;
 mod defaults;
 pub(crate) mod downloads;
+pub(crate) mod entities;
 mod links;
+pub(crate) mod preprocess;
 pub(crate) mod sync;
 
-use abide_engine::Registry;
+use std::net::SocketAddr;
+
+use abide_engine::{Engine, Registry};
 use abide_server::Services;
 
 use crate::config::Config;
 use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
+
+/// What a service does once the engine runs and listens: it gets the engine and the address.
+pub(crate) type AfterStart = Box<dyn FnOnce(&Engine, SocketAddr) + Send>;
 
 /// What a process hosts.
 pub(crate) struct Hosted {
@@ -22,6 +29,8 @@ pub(crate) struct Hosted {
     pub(crate) services: Services,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
+    /// What is done once it runs.
+    pub(crate) after_start: Vec<AfterStart>,
     /// Where traces and metrics go.
     pub(crate) export: Option<Export>,
 }
@@ -29,7 +38,13 @@ pub(crate) struct Hosted {
 impl Hosted {
     /// Only what `registry` holds.
     pub(crate) fn only(registry: Registry) -> Hosted {
-        Hosted { registry, services: Services::default(), defaults: Defaults::default(), export: None }
+        Hosted {
+            registry,
+            services: Services::default(),
+            defaults: Defaults::default(),
+            after_start: Vec::new(),
+            export: None,
+        }
     }
 
     /// Every service.
@@ -40,6 +55,8 @@ impl Hosted {
         sync::add(config, &mut hosted)?;
         links::add(config, &mut hosted)?;
         downloads::add(config, &mut hosted)?;
+        preprocess::add(config, &mut hosted)?;
+        entities::add(&mut hosted)?;
         Ok(hosted)
     }
 

@@ -19,6 +19,7 @@ fn busy_place() -> Place {
         .file("work/abide.toml", FULL)
         .env("ABIDE_SERVER_DRAIN_MS", "2000")
         .env("ABIDE_JOBS_WORKERS", "4")
+        .env("ABIDE_LAUNCHER_IN_FLIGHT", "2")
         .env("ABIDE_LOG", "debug")
 }
 
@@ -26,53 +27,90 @@ fn busy_place() -> Place {
 fn every_option_is_shown_with_its_value_and_source() {
     insta::assert_snapshot!(busy_place().run("config show --listen 127.0.0.1:3"), @"
     exit 0
-    OPTION                              VALUE        FROM
-    server.listen                       127.0.0.1:3  flag --listen
-    server.drain_ms                     2000         env ABIDE_SERVER_DRAIN_MS
-    server.max_body_bytes               4194304      default
-    store.data_dir                      data         abide.toml:6
-    engine.cache_mib                    64           default
-    engine.readers                      2            default
-    engine.inbox_calls                  1000         default
-    jobs.workers                        4            env ABIDE_JOBS_WORKERS
-    jobs.lease_ms                       5000         default
-    coordinator.retain_finished_for_ms  3600000      default
-    llm.base_url                                     default
-    llm.api_key                         (not set)    default
-    llm.model                                        default
-    llm.timeout_ms                      30000        default
-    llm.concurrency                     3            default
-    llm.input_price_micros              0            default
-    llm.output_price_micros             0            default
-    llm.budget_micros                   0            default
-    links.metadata_lane                 8            default
-    links.ai_lane                       3            default
-    sync.open                           true         default
-    sync.jwt_secret                     (not set)    default
-    sync.jwt_public_key_file                         default
-    sync.jwt_private_key_file                        default
-    sync.jwt_issuer                                  default
-    sync.jwt_audience                                default
-    fetch.allow_private                 false        default
-    fetch.user_agent                                 default
-    fetch.robots                        true         default
-    downloads.out                                    default
-    downloads.workers                   8            default
-    downloads.max_per_host              4            default
-    downloads.max_attempts              3            default
-    downloads.retry_backoff_ms          60000        default
-    downloads.retry_backoff_max_ms      600000       default
-    telemetry.otlp_endpoint                          default
-    telemetry.otlp_headers              (not set)    default
-    telemetry.service_name              abide        default
-    log.level                           debug        env ABIDE_LOG
-    log.format                          auto         default
+    OPTION                                 VALUE         FROM
+    server.listen                          127.0.0.1:3   flag --listen
+    server.drain_ms                        2000          env ABIDE_SERVER_DRAIN_MS
+    server.max_body_bytes                  4194304       default
+    store.data_dir                         data          abide.toml:6
+    engine.cache_mib                       64            default
+    engine.readers                         2             default
+    engine.inbox_calls                     1000          default
+    jobs.workers                           4             env ABIDE_JOBS_WORKERS
+    jobs.lease_ms                          5000          default
+    coordinator.retain_finished_for_ms     3600000       default
+    fetch.allow_private                    false         default
+    fetch.user_agent                                     default
+    fetch.robots                           true          default
+    downloads.out                                        default
+    downloads.workers                      8             default
+    downloads.max_per_host                 4             default
+    downloads.max_attempts                 3             default
+    downloads.retry_backoff_ms             60000         default
+    downloads.retry_backoff_max_ms         600000        default
+    preprocess.orchestrator_url                          default
+    preprocess.worker_url                                default
+    preprocess.batch_size_tiff             1000          default
+    preprocess.alarm_delay_tiff_ms         5000          default
+    preprocess.task_timeout_tiff_ms        60000         default
+    preprocess.memory_tiff_mb              1024          default
+    preprocess.batch_size_pdf              1000          default
+    preprocess.alarm_delay_pdf_ms          5000          default
+    preprocess.task_timeout_pdf_ms         600000        default
+    preprocess.memory_pdf_mb               2048          default
+    preprocess.batch_size_image            1000          default
+    preprocess.alarm_delay_image_ms        5000          default
+    preprocess.task_timeout_image_ms       120000        default
+    preprocess.memory_image_mb             2048          default
+    preprocess.alarm_delay_error_retry_ms  30000         default
+    preprocess.max_retry_attempts          5             default
+    preprocess.task_attempts               3             default
+    preprocess.staging_kept_ms             604800000     default
+    preprocess.cdn_api_url                               default
+    preprocess.cdn_public_url                            default
+    launcher.kind                          local         default
+    launcher.in_flight                     2             env ABIDE_LAUNCHER_IN_FLIGHT
+    launcher.credentials                   presigned     default
+    launcher.preset                        default       default
+    launcher.command                                     default
+    launcher.spawn_rate                    100/10s       default
+    launcher.poll_ms                       5000          default
+    launcher.fly_api_url                                 default
+    launcher.fly_api_token                 (not set)     default
+    launcher.fly_region                    ord           default
+    launcher.fly_tiff_app                                default
+    launcher.fly_tiff_image                              default
+    launcher.fly_pdf_app                                 default
+    launcher.fly_pdf_image                               default
+    launcher.fly_image_app                               default
+    launcher.fly_image_image                             default
+    buckets.kind                           local         default
+    buckets.dir                                          default
+    buckets.staging                        arke-staging  default
+    buckets.archive                        arke-archive  default
+    buckets.endpoint                                     default
+    buckets.region                         auto          default
+    buckets.path_style                     true          default
+    buckets.account_id                                   default
+    buckets.access_key_id                                default
+    buckets.secret_access_key              (not set)     default
+    telemetry.otlp_endpoint                              default
+    telemetry.otlp_headers                 (not set)     default
+    telemetry.service_name                 abide         default
+    log.level                              debug         env ABIDE_LOG
+    log.format                             auto          default
     ");
 }
 
 #[test]
 fn json_says_the_same() {
-    insta::assert_snapshot!(busy_place().run("config show --json --listen 127.0.0.1:3"), @r#"
+    let mut run = busy_place().run("config show --json --listen 127.0.0.1:3");
+    // The table above has every option; here some sections stand for all.
+    let left_out =
+        ["preprocess.", "launcher.", "buckets."].map(|section| format!("      \"option\": \"{section}"));
+    let blocks = run.stdout.split("    {\n");
+    let kept = blocks.filter(|block| !left_out.iter().any(|section| block.starts_with(section)));
+    run.stdout = kept.collect::<Vec<_>>().join("    {\n");
+    insta::assert_snapshot!(run, @r#"
     exit 0
     {
       "file": "abide.toml",
@@ -431,6 +469,36 @@ fn json_says_the_same() {
           "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
           "secret": false,
           "doc": "The longest wait between attempts, until the queue's policy is set."
+        },
+        {
+          "option": "entities.url",
+          "value": "",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_URL",
+          "secret": false,
+          "doc": "Another server with the same routes that keeps the entities; empty for this one."
+        },
+        {
+          "option": "entities.token",
+          "value": "(not set)",
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_TOKEN",
+          "secret": true,
+          "doc": "The token that the other server wants, if any."
+        },
+        {
+          "option": "entities.max_upload_bytes",
+          "value": 104857600,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_ENTITIES_MAX_UPLOAD_BYTES",
+          "secret": false,
+          "doc": "Largest request to `/upload`, all its files together."
         },
         {
           "option": "telemetry.otlp_endpoint",

@@ -20,6 +20,8 @@ fn version_and_help_are_data() {
     Commands:
       serve        Run the server until it is told to stop
       queue        Enter things to download, and download them
+      preprocess   Make web images and pages of a folder of scans, PDFs and images
+      worker       Do one task of preprocessing, as the environment says: what launchers start
       job          Look at jobs and cancel them
       object       Look at objects
       dead         Look at what used up its attempts, and replay it
@@ -108,6 +110,7 @@ fn exit_codes_are_as_documented() {
         (2, "serve --listen 0.0.0.0:8787"),
         (2, "bench --seconds 0"),
         (2, "bench --serve nowhere"),
+        (2, "bench preprocess --images 0"),
         (2, "bench --serve 0.0.0.0:8787"),
         (3, "serve --data-dir file"),
         (3, "bench --serve 127.0.0.1:0 --data-dir file"),

@@ -1,5 +1,6 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
+mod bench_preprocess;
 mod browser;
 mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
@@ -15,6 +16,7 @@ mod kill;
 mod kill_work;
 mod links;
 mod place;
+mod preprocess;
 mod python;
 mod queue;
 mod serve;

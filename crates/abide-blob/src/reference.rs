@@ -1,0 +1,35 @@
+//! Bringing a file into a directory without copying its bytes, where the file system can.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// How a file came into a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Brought {
+    /// It shares blocks with its source until one of them is written to.
+    Reflinked,
+    /// It is another name of its source.
+    Linked,
+    /// Its bytes were copied.
+    Copied,
+}
+
+/// Brings `source` to `temporary`, which must not exist: shared if possible, copied otherwise.
+pub(crate) fn bring(source: &Path, temporary: &Path) -> io::Result<Brought> {
+    let from = File::open(source)?;
+    let to = File::create_new(temporary)?;
+    if rustix::fs::ioctl_ficlone(&to, &from).is_ok() {
+        to.sync_all()?;
+        return Ok(Brought::Reflinked);
+    }
+    drop(to);
+    fs::remove_file(temporary)?;
+    // A blob is replaced by a rename and never written to, so the other name of the file stays as it is.
+    if fs::hard_link(source, temporary).is_ok() {
+        return Ok(Brought::Linked);
+    }
+    fs::copy(source, temporary)?;
+    File::open(temporary)?.sync_all()?;
+    Ok(Brought::Copied)
+}

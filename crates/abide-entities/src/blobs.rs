@@ -1,0 +1,277 @@
+//! The blobs: which bytes are kept, since when, and whether a manifest names them.
+//!
+//! Bytes are kept once, under their id and a generation. A collection ends a generation before it deletes its bytes, and an
+//! upload of the same file begins the next one, so neither waits for the other and neither deletes what the other wrote.
+//!
+//! | row | what |
+//! |---|---|
+//! | `b/{cid}` | one blob: what is kept of it, and whether a manifest of any version of any entity names it |
+
+use crate::content::ContentId;
+use crate::messages::ToBlobs;
+use crate::refusal::No;
+use abide_core::event::{Event, Sender};
+use abide_core::time::Time;
+use abide_engine::{Answer, Halt, Object, Record, Turn};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The name of the one object of its kind.
+pub(crate) const MAIN: &str = "main";
+
+const ROWS: &str = "b/";
+
+/// What is asked about blobs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum BlobsCall {
+    /// A file is about to be kept.
+    Keep {
+        /// Which.
+        cid: ContentId,
+        /// Its bytes.
+        size: u64,
+        /// Its root node as DAG-JSON, if it has one.
+        node: Option<Value>,
+    },
+    /// Its bytes are there.
+    Kept {
+        /// Which.
+        cid: ContentId,
+        /// In which generation.
+        generation: u32,
+    },
+    /// Whether it is there.
+    Find {
+        /// Which.
+        cid: ContentId,
+    },
+    /// These are about to be named: they are as young as if they had come now.
+    Touch {
+        /// Which.
+        cids: Vec<ContentId>,
+    },
+    /// Some of those that may be collected.
+    Unnamed {
+        /// Not touched for this long.
+        older_than_ms: i64,
+        /// After this one.
+        after: Option<ContentId>,
+        /// Blobs to look at.
+        limit: usize,
+    },
+    /// End a generation, if it still may be collected.
+    Condemn {
+        /// Which blob.
+        cid: ContentId,
+        /// Not touched for this long.
+        older_than_ms: i64,
+    },
+    /// The bytes of a generation are deleted.
+    Deleted {
+        /// Which blob.
+        cid: ContentId,
+        /// Which generation.
+        generation: u32,
+    },
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum BlobsReply {
+    /// Where the file is to be put, and whether it is there already.
+    Keep(Stored),
+    /// What is kept of it.
+    Found(Option<Stored>),
+    /// These may be collected.
+    Unnamed {
+        /// Which, with their sizes.
+        blobs: Vec<(ContentId, u64)>,
+        /// Where to look on; none at the end.
+        next: Option<ContentId>,
+    },
+    /// The generation whose bytes are to be deleted; none if it may not be collected any more.
+    Condemned(Option<u32>),
+    /// Noted.
+    Done,
+}
+
+/// What is kept of a blob.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Its bytes.
+    pub size: u64,
+    /// Under which generation they are.
+    pub generation: u32,
+    /// Whether they are all there.
+    pub is_there: bool,
+    /// Its root node as DAG-JSON, if it has one.
+    pub node: Option<Value>,
+}
+
+/// One blob.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+struct Blob {
+    named: bool,
+    touched_at: Time,
+    stored: Option<Stored>,
+    /// A generation that was ended and whose bytes may still be there.
+    ended: Option<u32>,
+}
+
+impl Record for Blob {}
+
+impl Blob {
+    /// Whether it may go: nobody names it, and whoever brought it had the time to.
+    fn may_go(&self, now: Time, older_than_ms: i64) -> bool {
+        !self.named
+            && (self.stored.is_some() || self.ended.is_some())
+            && now.since(self.touched_at) > older_than_ms
+    }
+}
+
+/// The kind of object that knows the blobs. There is one, `main`.
+#[derive(Debug, Clone, Copy)]
+pub struct Blobs;
+
+impl Object for Blobs {
+    const KIND: &'static str = "blobs";
+    type Call = BlobsCall;
+    type Reply = BlobsReply;
+    type Message = ToBlobs;
+    type Refusal = No;
+
+    fn call(&self, turn: &mut Turn<'_>, call: BlobsCall) -> Result<Answer<BlobsReply>, Halt<No>> {
+        let reply = match call {
+            BlobsCall::Keep { cid, size, node } => BlobsReply::Keep(keep(turn, cid, size, node)?),
+            BlobsCall::Kept { cid, generation } => {
+                kept(turn, cid, generation)?;
+                BlobsReply::Done
+            }
+            BlobsCall::Find { cid } => {
+                let blob: Option<Blob> = turn.get(&key(cid))?;
+                BlobsReply::Found(blob.and_then(|blob| blob.stored).filter(|stored| stored.is_there))
+            }
+            BlobsCall::Touch { cids } => {
+                touch(turn, cids)?;
+                BlobsReply::Done
+            }
+            BlobsCall::Unnamed { older_than_ms, after, limit } => unnamed(turn, older_than_ms, after, limit)?,
+            BlobsCall::Condemn { cid, older_than_ms } => {
+                BlobsReply::Condemned(condemn(turn, cid, older_than_ms)?)
+            }
+            BlobsCall::Deleted { cid, generation } => {
+                deleted(turn, cid, generation)?;
+                BlobsReply::Done
+            }
+        };
+        Ok(reply.into())
+    }
+
+    fn message(&self, turn: &mut Turn<'_>, _from: Option<&Sender>, message: ToBlobs) -> Result<(), Halt<No>> {
+        for cid in message.named {
+            let key = key(cid);
+            let blob: Blob = turn.get(&key)?.unwrap_or_default();
+            if !blob.named {
+                turn.put(&key, &Blob { named: true, ..blob })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prefetch(&self, event: &Event) -> Vec<String> {
+        let cids = match event {
+            Event::Message { body, .. } => body.decode::<ToBlobs>().map(|message| message.named),
+            Event::Call { body } => body.decode::<BlobsCall>().map(|call| match call {
+                BlobsCall::Keep { cid, .. }
+                | BlobsCall::Kept { cid, .. }
+                | BlobsCall::Find { cid }
+                | BlobsCall::Condemn { cid, .. }
+                | BlobsCall::Deleted { cid, .. } => vec![cid],
+                BlobsCall::Touch { cids } => cids,
+                BlobsCall::Unnamed { .. } => Vec::new(),
+            }),
+            Event::Alarm { .. } | Event::Outcome(_) | Event::Entries { .. } => return Vec::new(),
+        };
+        cids.unwrap_or_default().into_iter().map(key).collect()
+    }
+}
+
+fn key(cid: ContentId) -> String {
+    format!("{ROWS}{cid}")
+}
+
+fn keep(turn: &mut Turn<'_>, cid: ContentId, size: u64, node: Option<Value>) -> Result<Stored, Halt<No>> {
+    let key = key(cid);
+    let blob: Blob = turn.get(&key)?.unwrap_or_default();
+    let stored = blob.stored.unwrap_or_else(|| {
+        let generation = blob.ended.map_or(0, |ended| ended + 1);
+        Stored { size, generation, is_there: false, node }
+    });
+    turn.put(&key, &Blob { touched_at: turn.now(), stored: Some(stored.clone()), ..blob })?;
+    Ok(stored)
+}
+
+fn kept(turn: &mut Turn<'_>, cid: ContentId, generation: u32) -> Result<(), Halt<No>> {
+    let key = key(cid);
+    let Some(mut blob) = turn.get::<Blob>(&key)? else { return Ok(()) };
+    if let Some(stored) = blob.stored.as_mut().filter(|stored| stored.generation == generation) {
+        stored.is_there = true;
+        turn.put(&key, &blob)?;
+    }
+    Ok(())
+}
+
+/// Only what is kept here is touched: whoever names something else names nothing that could be collected.
+fn touch(turn: &mut Turn<'_>, cids: Vec<ContentId>) -> Result<(), Halt<No>> {
+    for cid in cids {
+        let key = key(cid);
+        let blob: Option<Blob> = turn.get(&key)?;
+        if let Some(blob) = blob.filter(|blob| !blob.named) {
+            turn.put(&key, &Blob { touched_at: turn.now(), ..blob })?;
+        }
+    }
+    Ok(())
+}
+
+fn unnamed(
+    turn: &mut Turn<'_>,
+    older_than_ms: i64,
+    after: Option<ContentId>,
+    limit: usize,
+) -> Result<BlobsReply, Halt<No>> {
+    let after = after.map(key);
+    let found: Vec<(String, Blob)> = turn.scan(ROWS, after.as_deref(), limit)?;
+    let id_of = |key: &str| ContentId::parse(key.strip_prefix(ROWS).unwrap_or(key)).ok();
+    let next = found.last().filter(|_| found.len() == limit).and_then(|(key, _)| id_of(key));
+    let now = turn.now();
+    let may_go = found.iter().filter(|(_, blob)| blob.may_go(now, older_than_ms));
+    let blobs = may_go
+        .filter_map(|(key, blob)| Some((id_of(key)?, blob.stored.as_ref().map_or(0, |stored| stored.size))));
+    Ok(BlobsReply::Unnamed { blobs: blobs.collect(), next })
+}
+
+fn condemn(turn: &mut Turn<'_>, cid: ContentId, older_than_ms: i64) -> Result<Option<u32>, Halt<No>> {
+    let key = key(cid);
+    let Some(blob) = turn.get::<Blob>(&key)? else { return Ok(None) };
+    if !blob.may_go(turn.now(), older_than_ms) {
+        return Ok(None);
+    }
+    // One that was ended before, by a collection that did not come to its end, is deleted first.
+    let generation = blob.ended.or_else(|| blob.stored.as_ref().map(|stored| stored.generation));
+    let stored = if blob.ended.is_some() { blob.stored } else { None };
+    turn.put(&key, &Blob { stored, ended: generation, ..blob })?;
+    Ok(generation)
+}
+
+fn deleted(turn: &mut Turn<'_>, cid: ContentId, generation: u32) -> Result<(), Halt<No>> {
+    let key = key(cid);
+    let Some(blob) = turn.get::<Blob>(&key)? else { return Ok(()) };
+    if blob.ended != Some(generation) {
+        return Ok(());
+    }
+    if blob.stored.is_none() && !blob.named {
+        turn.delete(&key);
+        return Ok(());
+    }
+    Ok(turn.put(&key, &Blob { ended: None, ..blob })?)
+}

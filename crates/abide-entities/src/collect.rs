@@ -1,0 +1,72 @@
+//! Collecting blobs that nothing names.
+
+use crate::blobs::{BlobsCall, BlobsReply};
+use crate::content::ContentId;
+use crate::error::EntityError;
+use crate::limits::{COLLECT_AGE_MS, COLLECTED_AT_ONCE};
+use crate::local::{LocalEntities, blob_key, bucket_failed};
+use serde::Serialize;
+
+/// Whether blobs are really deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collecting {
+    /// They are only counted.
+    DryRun,
+    /// They are deleted.
+    ForGood,
+}
+
+/// What a collection did, or would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Collected {
+    /// Blobs that went.
+    pub blobs: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl LocalEntities {
+    /// Deletes blobs that no manifest of any version names and that nobody uploaded, or was about to name, for
+    /// `older_than_ms`. Less than an hour is an error: whoever uploaded a blob needs time to name it.
+    pub async fn collect(
+        &self,
+        collecting: Collecting,
+        older_than_ms: i64,
+    ) -> Result<Collected, EntityError> {
+        if older_than_ms < COLLECT_AGE_MS {
+            return Err(EntityError::InvalidParams(format!(
+                "blobs are collected when nobody named them for at least {COLLECT_AGE_MS} ms, not {older_than_ms}"
+            )));
+        }
+        let _alone = self.collecting.lock().await;
+        let (mut collected, mut after) = (Collected::default(), None);
+        loop {
+            let call = BlobsCall::Unnamed { older_than_ms, after, limit: COLLECTED_AT_ONCE };
+            let BlobsReply::Unnamed { blobs, next } = self.blobs(call).await? else {
+                return Err(EntityError::Internal("blobs were listed in another way than asked".to_owned()));
+            };
+            for (cid, bytes) in blobs {
+                let is_gone = match collecting {
+                    Collecting::DryRun => true,
+                    Collecting::ForGood => self.collect_one(cid, older_than_ms).await?,
+                };
+                if is_gone {
+                    collected.blobs += 1;
+                    collected.bytes += bytes;
+                }
+            }
+            after = next;
+            if after.is_none() {
+                return Ok(collected);
+            }
+        }
+    }
+
+    async fn collect_one(&self, cid: ContentId, older_than_ms: i64) -> Result<bool, EntityError> {
+        let reply = self.blobs(BlobsCall::Condemn { cid, older_than_ms }).await?;
+        let BlobsReply::Condemned(Some(generation)) = reply else { return Ok(false) };
+        self.bucket.delete(&blob_key(cid, generation)?).await.map_err(bucket_failed)?;
+        self.blobs(BlobsCall::Deleted { cid, generation }).await?;
+        Ok(true)
+    }
+}

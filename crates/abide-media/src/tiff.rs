@@ -1,0 +1,90 @@
+//! TIFF to JPEG, page by page.
+
+mod bands;
+mod codec;
+mod directory;
+mod layout;
+mod samples;
+
+use std::path::Path;
+
+use directory::{Directory, Reader};
+use layout::Layout;
+
+use crate::bounds::Bounds;
+use crate::error::{MediaError, within};
+use crate::format::Format;
+use crate::input::Input;
+use crate::jpeg::{self, Encoder, JpegSettings};
+use crate::output::{Outputs, PageFile, PageKind, Target};
+use crate::pixels::{Orientation, Raster};
+use crate::probe::{Probe, open_as};
+
+/// Converts every page of a TIFF, upright, with its ICC profile and resolution: `stem.jpg` for a single page, else
+/// `stem-p0001.jpg` and on. Thumbnails and masks are not pages. One page that fails fails the file.
+pub fn tiff_to_jpeg(
+    input: &Path,
+    target: &Target,
+    settings: JpegSettings,
+    bounds: &Bounds,
+) -> Result<Vec<PageFile>, MediaError> {
+    let (input, _) = open_as(input, bounds, "TIFF", |format| format == Format::Tiff)?;
+    let (reader, layouts) = pages(&input, bounds)?;
+    let mut outputs = Outputs::new(target);
+    let mut files = Vec::with_capacity(layouts.len());
+    for (page, layout) in (1..).zip(&layouts) {
+        let bytes = page_to_jpeg(&reader, layout, settings)?;
+        let suffix = if layouts.len() == 1 { ".jpg".to_owned() } else { format!("-p{page:04}.jpg") };
+        let path = outputs.write(&suffix, &bytes)?;
+        let (width, height) = layout.orientation.sides(layout.width, layout.height);
+        let bytes = bytes.len() as u64;
+        files.push(PageFile { page, path, bytes, width, height, kind: PageKind::Converted, text: None });
+    }
+    outputs.keep();
+    Ok(files)
+}
+
+pub(crate) fn probe(input: &Input, bounds: &Bounds, probe: Probe) -> Result<Probe, MediaError> {
+    let (_, layouts) = pages(input, bounds)?;
+    let memory_bytes = layouts.iter().map(|layout| layout.memory_bytes).max().unwrap_or(0);
+    let (width, height) =
+        layouts.first().map(|first| first.orientation.sides(first.width, first.height)).unwrap_or_default();
+    Ok(Probe { pages: layouts.len() as u32, width, height, memory_bytes, ..probe })
+}
+
+fn pages<'a>(input: &'a Input, bounds: &Bounds) -> Result<(Reader<'a>, Vec<Layout>), MediaError> {
+    let reader = Reader::open(input)?;
+    let directories = reader.directories(bounds.pages)?;
+    let mut layouts = Vec::new();
+    for directory in &directories {
+        if is_page(&reader, directory)? {
+            within("the number of pages", layouts.len() as u64 + 1, u64::from(bounds.pages))?;
+            layouts.push(Layout::read(&reader, directory, bounds)?);
+        }
+    }
+    if layouts.is_empty() { Err(MediaError::NoPages) } else { Ok((reader, layouts)) }
+}
+
+/// Smaller copies of a page and masks are in the chain too, and say so.
+fn is_page(reader: &Reader<'_>, directory: &Directory) -> Result<bool, MediaError> {
+    let kind = reader.number(directory, 254)?.unwrap_or(0);
+    let old_kind = reader.number(directory, 255)?.unwrap_or(0);
+    Ok(kind & 0b101 == 0 && old_kind != 2)
+}
+
+/// Upright pages go to the encoder as they are read; others are held once to be turned.
+fn page_to_jpeg(reader: &Reader<'_>, layout: &Layout, settings: JpegSettings) -> Result<Vec<u8>, MediaError> {
+    let (width, height, colour) = (layout.width, layout.height, layout.photometric.colour());
+    if layout.orientation == Orientation::UPRIGHT {
+        let mut encoder = Encoder::start(width, height, colour, &layout.attached, settings)?;
+        bands::each_band(reader, layout, |rows| encoder.rows(rows))?;
+        return encoder.finish();
+    }
+    let mut data = Vec::with_capacity(width as usize * height as usize * colour.channels());
+    bands::each_band(reader, layout, |rows| {
+        data.extend_from_slice(rows);
+        Ok(())
+    })?;
+    let upright = Raster { width, height, colour, data }.upright(layout.orientation);
+    jpeg::encode(&upright, &layout.attached, settings)
+}

@@ -1,0 +1,12 @@
+//! Scans, documents and images made here, converted, and looked at.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod corpus;
+mod hostile;
+mod images;
+mod mutations;
+mod pdf_writer;
+mod pdfs;
+mod picture;
+mod tiff_writer;
+mod tiffs;

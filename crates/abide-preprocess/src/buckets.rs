@@ -1,0 +1,71 @@
+//! The two buckets of the service, and how a worker outside gets at one blob of them.
+
+use abide_blob::{Access, BlobError, Bucket, Key, Signer};
+use abide_core::time::Time;
+use std::time::Duration;
+
+/// Which bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    /// Inputs, and what phases make of them.
+    Staging,
+    /// Originals and variants, for good.
+    Archive,
+}
+
+impl Which {
+    /// Its name in URLs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Which::Staging => "staging",
+            Which::Archive => "archive",
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Which> {
+        [Which::Staging, Which::Archive].into_iter().find(|which| which.as_str() == name)
+    }
+}
+
+/// Staging and archive. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Buckets {
+    /// Inputs, and what phases make of them.
+    pub staging: Bucket,
+    /// Originals and variants, for good.
+    pub archive: Bucket,
+    /// Signs URLs into buckets that are directories.
+    pub signer: Signer,
+}
+
+impl Buckets {
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, which: Which) -> &Bucket {
+        match which {
+            Which::Staging => &self.staging,
+            Which::Archive => &self.archive,
+        }
+    }
+
+    /// A URL that allows `access` to one key for so long: of the S3 service, or of our own server at `base`.
+    pub async fn lend(
+        &self,
+        base: &str,
+        which: Which,
+        key: &Key,
+        access: Access,
+        now: Time,
+        for_how_long: Duration,
+    ) -> Result<String, BlobError> {
+        if let Some(url) = self.get(which).presigned(key, access, for_how_long).await? {
+            return Ok(url);
+        }
+        let ends_at = now.plus_ms(i64::try_from(for_how_long.as_millis()).unwrap_or(i64::MAX / 2));
+        Ok(self.signer.url(&format!("{base}/blob"), which.as_str(), key, access, ends_at))
+    }
+}

@@ -1,0 +1,290 @@
+//! What happens to tasks and files in one turn of a batch: rows, counters and ledger move together.
+
+use crate::file::{Fared, FileRow, Place, ProcessableFile};
+use crate::jobs;
+use crate::limits::{HANDED_PER_TURN, SPREAD_PER_TURN};
+use crate::message::BatchId;
+use crate::options::Options;
+use crate::phases::Phases;
+use crate::refusal::No;
+use crate::rows::{self, STATE, file_key, job_key, live_key, task_key, todo_key, todo_prefix};
+use crate::state::{Counts, State, Step};
+use crate::task::{Moved, Task, TaskEvent, TaskStatus};
+use abide_engine::{Halt, Turn};
+use serde::{Deserialize, Serialize};
+
+/// An entry in a batch's log: how far it is now. About a hundred for each phase, however many tasks it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// The phase, `DONE` or `ERROR`.
+    pub status: String,
+    /// The phase's tasks.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Why it ended, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl Note {
+    pub(crate) fn ended(error: &str) -> Note {
+        Note { status: "ERROR".to_owned(), counts: Counts::default(), error: Some(error.to_owned()) }
+    }
+}
+
+/// A batch's state on its way through a turn.
+pub(crate) struct Flow<'a> {
+    pub(crate) state: State,
+    batch: BatchId,
+    phases: Phases,
+    options: &'a Options,
+}
+
+impl<'a> Flow<'a> {
+    pub(crate) fn new(state: State, batch: BatchId, phases: Phases, options: &'a Options) -> Flow<'a> {
+        Flow { state, batch, phases, options }
+    }
+
+    /// Writes the state, which has changed.
+    pub(crate) fn save(mut self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+        self.state.updated_at = turn.now();
+        self.save_quietly(turn)
+    }
+
+    /// Writes the state, in which nothing changed that people look for.
+    pub(crate) fn save_quietly(self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+        Ok(turn.put(STATE, &self.state)?)
+    }
+
+    /// Notes how far the phase is.
+    pub(crate) fn note(&self, turn: &mut Turn<'_>, phase: usize) -> Result<(), Halt<No>> {
+        let status = match &self.state.step {
+            Step::Loading { .. } | Step::Phase { .. } => self.phases[phase].name(),
+            Step::Done => "DONE",
+            Step::Error { .. } => "ERROR",
+        };
+        let counts = self.state.counts[phase];
+        turn.append(&Note { status: status.to_owned(), counts, error: None })?;
+        Ok(())
+    }
+
+    /// An input came.
+    pub(crate) fn input(
+        &mut self,
+        turn: &mut Turn<'_>,
+        place: &Place,
+        file: ProcessableFile,
+    ) -> Result<(), Halt<No>> {
+        let open = u32::from(self.route(turn, place, &file, 0)?);
+        let reason = match open {
+            0 => format!("no phase takes {} of the type {:?}", file.file_name, file.content_type),
+            _ => String::new(),
+        };
+        let fared = Fared { file_name: file.file_name.clone(), open, reason, ..Fared::default() };
+        self.state.ledger.total += 1;
+        *self.state.ledger.of(&fared.end()) += 1;
+        Ok(turn.put(&file_key(place), &FileRow { file: Some(file), fared: Some(fared) })?)
+    }
+
+    /// Makes a task of a file for the first phase from `from` that takes it. Whether one does.
+    fn route(
+        &mut self,
+        turn: &mut Turn<'_>,
+        place: &Place,
+        file: &ProcessableFile,
+        from: usize,
+    ) -> Result<bool, Halt<No>> {
+        let taken_by = (from..self.phases.len()).find(|index| self.phases[*index].takes(file));
+        let Some(phase) = taken_by else { return Ok(false) };
+        let asset_id = format!("{}{:016X}", base36(turn.now().0.unsigned_abs()), turn.seed().next_u64());
+        let task = Task {
+            task_id: Task::id(&self.batch, self.phases[phase].tag(), place),
+            phase,
+            place: place.clone(),
+            status: TaskStatus::Pending,
+            attempt: 1,
+            last_attempt: self.options.task_attempts,
+            asset_id,
+            input: file.clone(),
+            started_at: None,
+            completed_at: None,
+            error: None,
+            machine_id: None,
+            report: None,
+            passed_on: false,
+        };
+        turn.put(&task_key(phase, place), &task)?;
+        turn.put(&todo_key(phase, place), &true)?;
+        self.state.counts[phase].total += 1;
+        Ok(true)
+    }
+
+    /// Hands waiting tasks of a phase to launchers, up to its window.
+    pub(crate) fn hand_over(&mut self, turn: &mut Turn<'_>, phase: usize) -> Result<(), Halt<No>> {
+        let window = self.options.settings_of(self.phases[phase]).batch_size;
+        let live = usize::try_from(self.state.counts[phase].live).unwrap_or(usize::MAX);
+        let room = window.saturating_sub(live).min(HANDED_PER_TURN);
+        let todo = turn.scan::<bool>(&todo_prefix(phase), None, room)?;
+        let full = todo.len() == HANDED_PER_TURN;
+        for (key, _) in todo {
+            let place = key.strip_prefix(&todo_prefix(phase)).and_then(Place::parse);
+            let Some(place) = place else { continue };
+            turn.delete(&key);
+            let Some(task) = turn.get::<Task>(&task_key(phase, &place))? else { continue };
+            self.launch(turn, &task, 0)?;
+            self.state.counts[phase].live += 1;
+        }
+        if full {
+            self.state.ticking = true;
+            let me = turn.object().clone();
+            turn.send(&me, &crate::batch::ToBatch::Tick)?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, turn: &mut Turn<'_>, task: &Task, delay_ms: i64) -> Result<(), Halt<No>> {
+        let phase = self.phases[task.phase];
+        let settings = self.options.settings_of(phase);
+        let order = jobs::order(&self.batch, turn.incarnation(), task, phase.tag(), settings);
+        let job = jobs::run(&order, turn.now().plus_ms(delay_ms))?;
+        turn.put(&live_key(task.phase, &task.place), &job_key(task))?;
+        Ok(turn.enqueue(job)?)
+    }
+
+    /// What `event` about `attempt` makes of a task, its file, the counters and the ledger. Whether it changed anything.
+    pub(crate) fn apply(
+        &mut self,
+        turn: &mut Turn<'_>,
+        task: &Task,
+        attempt: u32,
+        event: TaskEvent,
+    ) -> Result<bool, Halt<No>> {
+        let was_over = task.status.is_over();
+        match task.after(attempt, event, turn.now()) {
+            None => Ok(false),
+            Some(Moved::Same(after)) => {
+                turn.put(&task_key(after.phase, &after.place), &after)?;
+                Ok(true)
+            }
+            Some(Moved::Another(after)) => {
+                if was_over {
+                    let counts = &mut self.state.counts[after.phase];
+                    counts.failed -= 1;
+                    counts.live += 1;
+                    self.fare(turn, &after.place, |fared| {
+                        fared.failed -= 1;
+                        fared.open += 1;
+                    })?;
+                }
+                turn.put(&task_key(after.phase, &after.place), &after)?;
+                let pause_ms = self.state.paused_until.map_or(0, |until| until.since(turn.now()).max(0));
+                let tries = after.attempt.saturating_sub(2).min(6);
+                let backoff_ms = if was_over { 0 } else { 1_000 << tries };
+                self.launch(turn, &after, pause_ms.max(backoff_ms))?;
+                Ok(true)
+            }
+            Some(Moved::Over(mut after)) => {
+                turn.delete(&live_key(after.phase, &after.place));
+                self.over(turn, &mut after)?;
+                turn.put(&task_key(after.phase, &after.place), &after)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// A task is over: its file becomes what the phase makes of it, and goes on to later phases.
+    fn over(&mut self, turn: &mut Turn<'_>, task: &mut Task) -> Result<(), Halt<No>> {
+        if task.report.is_some() {
+            return self.spread(turn, task, 0);
+        }
+        let input = task.input.clone();
+        task.passed_on = self.route(turn, &task.place, &input, task.phase + 1)?;
+        let opened = u32::from(task.passed_on);
+        let reason = task.error.clone().unwrap_or_default();
+        let reason = format!("{}: {reason}", self.phases[task.phase].name());
+        self.count(turn, task, |counts| counts.failed += 1)?;
+        self.fare(turn, &task.place, |fared| {
+            fared.open = fared.open + opened - 1;
+            fared.failed += 1;
+            fared.reason = reason;
+        })
+    }
+
+    /// Writes the files that a completed task made, from the `from`th, a part in each turn. The task counts with the last.
+    pub(crate) fn spread(&mut self, turn: &mut Turn<'_>, task: &Task, from: usize) -> Result<(), Halt<No>> {
+        let Some(report) = &task.report else { return Ok(()) };
+        let files = self.phases[task.phase].transform(&task.input, report);
+        let mut opened = 0;
+        if from == 0 {
+            let row = rows::file(turn, &task.place)?;
+            let fared = row.and_then(|row| row.fared);
+            turn.put(&file_key(&task.place), &FileRow { file: files.first().cloned(), fared })?;
+        }
+        for (nth, file) in files.iter().enumerate().skip(from).take(SPREAD_PER_TURN) {
+            let place = if nth == 0 { task.place.clone() } else { task.place.output(nth) };
+            if nth > 0 {
+                turn.put(&file_key(&place), &FileRow { file: Some(file.clone()), fared: None })?;
+            }
+            opened += u32::from(self.route(turn, &place, file, task.phase + 1)?);
+        }
+        let next = from + SPREAD_PER_TURN;
+        if next < files.len() {
+            let me = turn.object().clone();
+            let task_id = task.task_id.clone();
+            turn.send(&me, &crate::batch::ToBatch::Spread { task_id, from: next })?;
+            return self.fare(turn, &task.place, |fared| fared.open += opened);
+        }
+        self.count(turn, task, |counts| counts.completed += 1)?;
+        self.fare(turn, &task.place, |fared| {
+            fared.open = fared.open + opened - 1;
+            fared.completed += 1;
+        })
+    }
+
+    /// Counts a task that is over, and notes every hundredth part of a phase.
+    fn count(
+        &mut self,
+        turn: &mut Turn<'_>,
+        task: &Task,
+        change: impl FnOnce(&mut Counts),
+    ) -> Result<(), Halt<No>> {
+        let counts = &mut self.state.counts[task.phase];
+        counts.live = counts.live.saturating_sub(1);
+        change(counts);
+        let over = counts.completed + counts.failed;
+        if over.is_multiple_of((counts.total / 100).max(1)) { self.note(turn, task.phase) } else { Ok(()) }
+    }
+
+    /// Changes how the input of `place` fared, and the ledger with it.
+    fn fare(
+        &mut self,
+        turn: &mut Turn<'_>,
+        place: &Place,
+        change: impl FnOnce(&mut Fared),
+    ) -> Result<(), Halt<No>> {
+        let place = place.input();
+        let Some(mut row) = rows::file(turn, &place)? else { return Ok(()) };
+        let Some(fared) = row.fared.as_mut() else { return Ok(()) };
+        let was = fared.end();
+        change(fared);
+        let is = fared.end();
+        if was != is {
+            *self.state.ledger.of(&was) -= 1;
+            *self.state.ledger.of(&is) += 1;
+        }
+        Ok(turn.put(&file_key(&place), &row)?)
+    }
+}
+
+/// A number in base 36, upper case.
+fn base36(mut number: u64) -> String {
+    let mut digits = Vec::new();
+    loop {
+        let digit = u32::try_from(number % 36).unwrap_or(0);
+        digits.push(char::from_digit(digit, 36).unwrap_or('0').to_ascii_uppercase());
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
+    }
+}

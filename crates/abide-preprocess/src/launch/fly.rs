@@ -1,0 +1,263 @@
+//! Workers as machines of Fly: one for each attempt, asked about until it is gone.
+
+use super::environment::Environment;
+use super::{Run, begin};
+use crate::jobs::{Ended, Order};
+use crate::site::Site;
+use abide_engine::JobContext;
+use reqwest::{Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Where machines of one kind of work come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlyApp {
+    /// The app.
+    pub app: String,
+    /// The image that its machines run.
+    pub image: String,
+}
+
+/// Starts machines.
+#[derive(Clone)]
+pub struct Fly {
+    /// The API: `https://api.machines.dev`.
+    pub api_base: String,
+    /// Who asks.
+    pub token: String,
+    /// Where machines run.
+    pub region: String,
+    /// By the word that says what is to be done.
+    pub apps: BTreeMap<String, FlyApp>,
+    /// How often a machine is asked about.
+    pub poll: Duration,
+}
+
+impl std::fmt::Debug for Fly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fly").field("api_base", &self.api_base).field("apps", &self.apps).finish()
+    }
+}
+
+/// What a machine has: two cores of its own kind.
+const CPUS: u32 = 2;
+/// How long one request may take.
+const TAKES: Duration = Duration::from_secs(30);
+/// How long nothing is started after a 429 that does not say.
+const REST_MS: i64 = 10_000;
+/// How long a machine may be unknown to the API before it counts as lost.
+const UNREACHED: Duration = Duration::from_secs(120);
+
+#[derive(Deserialize)]
+struct Machine {
+    id: String,
+    #[serde(default)]
+    state: String,
+}
+
+/// What became of a request.
+enum Asked<T> {
+    Got(T),
+    Missing,
+    Conflict,
+    TooMany { rest_ms: i64 },
+    Failed(String),
+}
+
+impl Fly {
+    pub(super) async fn run(
+        &self,
+        site: &Site,
+        order: &Order,
+        environment: Environment,
+        known: Option<String>,
+        job: &mut JobContext,
+    ) -> Run {
+        let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
+        let Some(app) = self.apps.get(&order.tag) else {
+            return not_started(format!("no Fly app is configured for {}", order.tag));
+        };
+        let client = match reqwest::Client::builder().timeout(TAKES).build() {
+            Ok(client) => client,
+            Err(error) => return not_started(error.to_string()),
+        };
+        let machines = Machines { fly: self, client, app };
+        let id = match known {
+            Some(id) => id,
+            None => match machines.create(order, &environment).await {
+                Ok(id) => id,
+                Err(run) => return run,
+            },
+        };
+        match begin(site, order, Some(id.clone())).await {
+            Ok(begun) if begun.go => {}
+            Ok(_) | Err(_) => {
+                machines.destroy(&id).await;
+                return Run::Over;
+            }
+        }
+        machines.watch(site, order, &id, job).await
+    }
+}
+
+/// The machines of one app.
+struct Machines<'a> {
+    fly: &'a Fly,
+    client: reqwest::Client,
+    app: &'a FlyApp,
+}
+
+impl Machines<'_> {
+    fn url(&self, rest: &str) -> String {
+        format!("{}/v1/apps/{}/machines{rest}", self.fly.api_base.trim_end_matches('/'), self.app.app)
+    }
+
+    /// Starts the machine of an attempt, or finds the one that was started for it and not noted.
+    async fn create(&self, order: &Order, environment: &Environment) -> Result<String, Run> {
+        let prefix = if order.tag == "image" { "img" } else { order.tag.as_str() };
+        let first = order.attempt.attempt == 1;
+        let task = &order.attempt.task_id;
+        let name = if first {
+            format!("{prefix}-{task}")
+        } else {
+            format!("{prefix}-{task}-{}", order.attempt.attempt)
+        };
+        let body = json!({
+            "name": name,
+            "region": self.fly.region,
+            "config": {
+                "image": self.app.image,
+                "auto_destroy": true,
+                "restart": { "policy": "no" },
+                "guest": { "memory_mb": order.memory_mb, "cpus": CPUS, "cpu_kind": "shared" },
+                "env": environment,
+            },
+        });
+        let sent = self.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
+        let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
+        match asked::<Machine>(sent).await {
+            Asked::Got(machine) => Ok(machine.id),
+            Asked::TooMany { rest_ms } => {
+                let reason = "Fly answered 429: too many machines".to_owned();
+                Err(Run::NotStarted { reason, rest_ms: Some(rest_ms) })
+            }
+            // The name is taken: by us, before we could note it.
+            Asked::Conflict => match self.named(&name).await {
+                Some(machine) => Ok(machine),
+                None => Err(not_started(format!("Fly has a machine {name} and does not list it"))),
+            },
+            Asked::Missing => Err(not_started(format!("Fly has no app {}", self.app.app))),
+            Asked::Failed(reason) => Err(not_started(reason)),
+        }
+    }
+
+    async fn named(&self, name: &str) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Listed {
+            id: String,
+            name: String,
+        }
+        let sent = self.client.get(self.url("")).bearer_auth(&self.fly.token).send().await;
+        match asked::<Vec<Listed>>(sent).await {
+            Asked::Got(all) => all.into_iter().find(|machine| machine.name == name).map(|machine| machine.id),
+            Asked::Missing | Asked::Conflict | Asked::TooMany { .. } | Asked::Failed(_) => None,
+        }
+    }
+
+    /// Asks about a machine until it is gone, its task is over, or its time is up.
+    async fn watch(&self, site: &Site, order: &Order, id: &str, job: &mut JobContext) -> Run {
+        let ends_at = Instant::now() + Duration::from_millis(order.timeout_ms.unsigned_abs());
+        let mut heard_at = Instant::now();
+        loop {
+            tokio::select! {
+                () = job.stopped() => {
+                    // Whether we are stopping or the task is: one that goes on knows its machine.
+                    return match begin(site, order, None).await {
+                        Ok(begun) if begun.go => Run::Stopped,
+                        Ok(_) | Err(_) => { self.destroy(id).await; Run::Stopped }
+                    };
+                }
+                () = tokio::time::sleep(self.fly.poll) => {}
+            }
+            match begin(site, order, None).await {
+                Ok(begun) if begun.go => {}
+                Ok(_) => {
+                    self.destroy(id).await;
+                    return Run::Over;
+                }
+                // It is asked again.
+                Err(_) => continue,
+            }
+            if Instant::now() >= ends_at {
+                self.destroy(id).await;
+                let reason = format!("its machine {id} took longer than {} ms", order.timeout_ms);
+                return Run::Ended(Ended::Failed { reason });
+            }
+            let path = format!("/{id}");
+            let sent = self.client.get(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+            let gone = match asked::<Machine>(sent).await {
+                Asked::Got(machine) => {
+                    heard_at = Instant::now();
+                    is_gone(&machine.state).then_some(machine.state)
+                }
+                Asked::Missing => Some("gone".to_owned()),
+                Asked::Conflict | Asked::TooMany { .. } | Asked::Failed(_) => {
+                    (heard_at.elapsed() > UNREACHED).then(|| "not heard of".to_owned())
+                }
+            };
+            if let Some(state) = gone {
+                // Its callback may be on its way: the batch decides what came first.
+                let reason = format!("its machine {id} is {state} and did not call back");
+                self.destroy(id).await;
+                return Run::Ended(Ended::Failed { reason });
+            }
+        }
+    }
+
+    /// Destroys a machine. One that is gone is fine.
+    async fn destroy(&self, id: &str) {
+        let path = format!("/{id}?force=true");
+        let sent = self.client.delete(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+        match asked::<serde_json::Value>(sent).await {
+            Asked::Got(_) | Asked::Missing => {}
+            Asked::Conflict => tracing::debug!(target: "preprocess", machine = id, "being destroyed"),
+            Asked::TooMany { .. } => {
+                tracing::warn!(target: "preprocess", machine = id, "not destroyed: Fly answered 429; it destroys itself when it ends");
+            }
+            Asked::Failed(reason) => {
+                tracing::warn!(target: "preprocess", machine = id, reason, "not destroyed; it destroys itself when it ends");
+            }
+        }
+    }
+}
+
+fn is_gone(state: &str) -> bool {
+    matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "suspended")
+}
+
+async fn asked<T: for<'de> Deserialize<'de>>(sent: Result<Response, reqwest::Error>) -> Asked<T> {
+    let response = match sent {
+        Ok(response) => response,
+        Err(error) => return Asked::Failed(format!("Fly cannot be reached: {error}")),
+    };
+    match response.status() {
+        StatusCode::NOT_FOUND => Asked::Missing,
+        StatusCode::CONFLICT => Asked::Conflict,
+        StatusCode::TOO_MANY_REQUESTS => {
+            let wait = response.headers().get(reqwest::header::RETRY_AFTER);
+            let wait = wait.and_then(|text| text.to_str().ok()?.parse::<i64>().ok());
+            Asked::TooMany { rest_ms: wait.map_or(REST_MS, |seconds| seconds.clamp(1, 3_600) * 1_000) }
+        }
+        status if status.is_success() => match response.json().await {
+            Ok(body) => Asked::Got(body),
+            Err(error) => Asked::Failed(format!("Fly answered what cannot be read: {error}")),
+        },
+        status => {
+            let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
+            Asked::Failed(format!("Fly answered {status}: {said}"))
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Workers as processes of this machine, each within its bounds of memory, CPU time and time.
+
+use super::Run;
+use super::environment::Environment;
+use crate::jobs::{Ended, Order};
+use abide_engine::JobContext;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+/// What a process gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rooms {
+    /// Memory that it may hold.
+    pub memory_mb: u32,
+    /// CPU time that it may use.
+    pub cpu_seconds: u64,
+    /// How long it may take.
+    pub wall: Duration,
+}
+
+/// Starts processes.
+#[derive(Debug, Clone)]
+pub struct Local {
+    /// The program.
+    pub program: PathBuf,
+    /// What comes before the word that says what is to be done (`tiff`, …).
+    pub arguments: Vec<OsString>,
+    /// A directory for what workers hold while they work; each gets one in it, which is removed after it.
+    pub work_dir: PathBuf,
+}
+
+/// Bytes of what a process says last that are kept.
+const SAID_BYTES: u64 = 64 * 1024;
+
+/// Signals that say which bound was reached.
+const SIGABRT: i32 = 6;
+const SIGKILL: i32 = 9;
+const SIGSEGV: i32 = 11;
+const SIGXCPU: i32 = 24;
+
+impl Local {
+    pub(super) async fn run(&self, order: &Order, environment: Environment, job: &mut JobContext) -> Run {
+        let wall = Duration::from_millis(order.timeout_ms.unsigned_abs());
+        // A worker computes on one core, so that CPU time is the wall's; a second more for what starts it.
+        let rooms = Rooms { memory_mb: order.memory_mb, cpu_seconds: wall.as_secs() + 1, wall };
+        tokio::select! {
+            run = self.process(&order.tag, environment, rooms) => run,
+            () = job.stopped() => Run::Stopped,
+        }
+    }
+
+    /// Runs one process to its end. Dropped before that, it kills it.
+    pub async fn process(&self, tag: &str, environment: Environment, rooms: Rooms) -> Run {
+        let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
+        let made = std::fs::create_dir_all(&self.work_dir);
+        let dir = made.and_then(|()| tempfile::tempdir_in(&self.work_dir));
+        let dir = match dir {
+            Ok(dir) => dir,
+            Err(error) => return not_started(format!("{} cannot be used: {error}", self.work_dir.display())),
+        };
+        let child = Command::new(&self.program)
+            .args(&self.arguments)
+            .arg(tag)
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("TMPDIR", dir.path())
+            // Memory counts when it is used, not when an arena is set aside.
+            .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+            .envs(environment)
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = match child {
+            Ok(child) => child,
+            Err(error) => {
+                return not_started(format!("{} cannot be started: {error}", self.program.display()));
+            }
+        };
+        if let Err(error) = confine(&child, rooms) {
+            // It ends with the handle to it.
+            return not_started(format!("the bounds of a worker cannot be set: {error}"));
+        }
+        let ended = tokio::time::timeout(rooms.wall, watch(&mut child)).await;
+        Run::Ended(match ended {
+            Ok(Ok((status, said))) => judge(status, &said, rooms),
+            Ok(Err(error)) => Ended::Failed { reason: format!("its worker was lost: {error}") },
+            Err(_) => {
+                // It may have ended meanwhile.
+                drop(child.kill().await);
+                Ended::Failed { reason: format!("its worker took longer than {} ms", rooms.wall.as_millis()) }
+            }
+        })
+    }
+}
+
+fn confine(child: &Child, rooms: Rooms) -> rustix::io::Result<()> {
+    // One that has ended needs no bounds.
+    let Some(id) = child.id() else { return Ok(()) };
+    let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+    let memory = u64::from(rooms.memory_mb) * 1024 * 1024;
+    let bounds = [
+        (Resource::Data, Rlimit { current: Some(memory), maximum: Some(memory) }),
+        (Resource::Cpu, Rlimit { current: Some(rooms.cpu_seconds), maximum: Some(rooms.cpu_seconds + 2) }),
+        (Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }),
+    ];
+    for (resource, bound) in bounds {
+        match prlimit(pid, resource, bound) {
+            Ok(_) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Waits for the end of a process, and keeps what it says.
+async fn watch(child: &mut Child) -> std::io::Result<(ExitStatus, String)> {
+    let mut said = Vec::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        (&mut stderr).take(SAID_BYTES).read_to_end(&mut said).await?;
+        // What it says beyond is read away, so that it is not held up.
+        tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await?;
+    }
+    let status = child.wait().await?;
+    Ok((status, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// What the end of a process means.
+fn judge(status: ExitStatus, said: &str, rooms: Rooms) -> Ended {
+    let last: String =
+        said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("").chars().take(500).collect();
+    let ended = match (status.code(), status.signal()) {
+        (Some(0), _) => return Ended::Exited,
+        (Some(code), _) => format!("its worker ended with exit code {code}"),
+        (None, Some(SIGXCPU)) => format!("its worker used up its {} s of CPU time", rooms.cpu_seconds),
+        (None, Some(SIGABRT)) if said.contains("memory allocation") => {
+            format!("its worker reached its bound of {} MiB of memory", rooms.memory_mb)
+        }
+        (None, Some(SIGSEGV)) => "its worker ended with a fault of memory (SIGSEGV)".to_owned(),
+        (None, Some(SIGKILL)) => "its worker was killed".to_owned(),
+        (None, Some(signal)) => format!("its worker ended by signal {signal}"),
+        (None, None) => "its worker ended".to_owned(),
+    };
+    Ended::Failed { reason: if last.is_empty() { ended } else { format!("{ended}: {last}") } }
+}

@@ -1,0 +1,123 @@
+//! Launchers: what runs a worker for one attempt of a task, here or elsewhere.
+
+mod environment;
+mod fly;
+mod local;
+
+pub use fly::{Fly, FlyApp};
+pub use local::{Local, Rooms};
+
+use crate::calls::{BeginAnswer, Call};
+use crate::jobs::{Ended, Order, launch_limit};
+use crate::service::{Service, Telling};
+use crate::site::Site;
+use abide_core::job::{AttemptEnd, CoolDown, Finish, RetryWish};
+use abide_core::name::LimitKey;
+use abide_engine::worker::{Worker, done, failed, failed_for_good, skipped};
+use abide_engine::{CallError, JobContext};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// What runs workers.
+#[derive(Debug, Clone)]
+pub enum Launcher {
+    /// Processes of this machine.
+    Local(Local),
+    /// Machines of Fly.
+    Fly(Fly),
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Run {
+    /// The machine or process ended.
+    Ended(Ended),
+    /// There was none.
+    NotStarted {
+        /// Why.
+        reason: String,
+        /// Nothing is started before so much time has passed.
+        rest_ms: Option<i64>,
+    },
+    /// We were told to stop, and stopped it.
+    Stopped,
+    /// The task is over, or another attempt is at it.
+    Over,
+}
+
+/// Runs workers for the launch jobs of every phase. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Launching {
+    service: Service,
+    launcher: Launcher,
+    // Phases of different batches share what this machine has.
+    places: Arc<Semaphore>,
+    telling: Arc<Telling>,
+}
+
+impl Launching {
+    pub(crate) fn new(service: Service, launcher: Launcher, in_flight: usize, telling: Telling) -> Launching {
+        let places = Arc::new(Semaphore::new(in_flight));
+        Launching { service, launcher, places, telling: Arc::new(telling) }
+    }
+
+    async fn launch(&self, job: &mut JobContext) -> Finish {
+        let order: Order = match job.payload() {
+            Ok(order) => order,
+            Err(error) => return failed_for_good(error.to_string()),
+        };
+        let site = self.service.site().await;
+        let _place = tokio::select! {
+            () = job.stopped() => return AttemptEnd::HandedBack.into(),
+            place = self.places.acquire() => place,
+        };
+        let begun = match begin(&site, &order, None).await {
+            Ok(BeginAnswer { go: false, .. }) => return skipped("the task is over"),
+            Ok(begun) => begun,
+            Err(CallError::Refused(no)) => return skipped(no.message),
+            Err(error) => return failed(error.to_string()),
+        };
+        let environment = environment::of(&self.service, &site, &self.telling, &order).await;
+        let environment = match environment {
+            Ok(environment) => environment,
+            Err(error) => return failed(error.to_string()),
+        };
+        let _counted = self.service.metrics().spawned(order.input.file_size);
+        let run = match &self.launcher {
+            Launcher::Local(local) => local.run(&order, environment, job).await,
+            Launcher::Fly(fly) => fly.run(&site, &order, environment, begun.machine_id, job).await,
+        };
+        finish(&order, run)
+    }
+}
+
+/// What the engine is told of a run.
+fn finish(order: &Order, run: Run) -> Finish {
+    match run {
+        Run::Ended(ended) => done(&ended),
+        Run::Over => skipped("the task is over"),
+        Run::Stopped => AttemptEnd::HandedBack.into(),
+        Run::NotStarted { reason, rest_ms: None } => failed(reason),
+        Run::NotStarted { reason, rest_ms: Some(for_ms) } => {
+            let end = AttemptEnd::Error { reason, retry: RetryWish::AfterMs(for_ms) };
+            let key = LimitKey::new(launch_limit(&order.tag));
+            let cool_down = key.into_iter().map(|key| CoolDown { key, for_ms });
+            Finish { cool_down: cool_down.collect(), ..end.into() }
+        }
+    }
+}
+
+/// Asks whether the attempt is to be made, and says what is at it.
+async fn begin(site: &Site, order: &Order, machine_id: Option<String>) -> Result<BeginAnswer, CallError> {
+    let call = Call::Begin { attempt: order.attempt.clone(), machine_id };
+    site.ask(order.batch_id.as_str(), &call).await
+}
+
+impl Worker for Launching {
+    fn run(&self, mut job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
+        let launching = self.clone();
+        Box::pin(async move { launching.launch(&mut job).await })
+    }
+}

@@ -1,0 +1,32 @@
+//! Every bound of this service.
+
+/// Bytes of a queue message: what queues of this kind carry.
+pub const MESSAGE_BYTES: usize = 128_000;
+/// Bytes of a manifest.
+pub const MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
+/// Bytes of what a manifest says about one file.
+pub const FILE_BYTES: usize = 8 * 1024;
+/// Files that one call brings.
+pub const FILES_PER_CALL: usize = 300;
+/// Bytes of what one call brings.
+pub const CALL_BYTES: usize = 160 * 1024;
+/// Tasks that one turn hands to launchers.
+pub const HANDED_PER_TURN: usize = 300;
+/// Jobs that one turn of a reset cancels.
+pub const CANCELLED_PER_TURN: usize = 1_000;
+/// Tasks or files on one page.
+pub const PAGE_ITEMS: usize = 500;
+/// Bytes of a batch's id.
+pub const BATCH_ID_BYTES: usize = 128;
+/// Attempts to start a machine or process for one attempt of a task.
+pub const LAUNCH_ATTEMPTS: u32 = 5;
+/// Attempts to read a manifest: a message's delivery and three more.
+pub const MANIFEST_ATTEMPTS: u32 = 4;
+/// Attempts to deliver a finished batch, over about two days.
+pub const DELIVERY_ATTEMPTS: u32 = 300;
+/// Attempts to empty staging.
+pub const SWEEP_ATTEMPTS: u32 = 20;
+/// Bytes of one input that a worker takes.
+pub const INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+/// Files that one turn writes of those that a task made: a row each, and two for a task about it.
+pub const SPREAD_PER_TURN: usize = 400;

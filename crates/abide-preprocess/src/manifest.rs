@@ -1,0 +1,103 @@
+//! The manifest: which files a batch has, read from the bucket.
+
+use crate::file::ProcessableFile;
+use crate::limits::FILE_BYTES;
+use crate::message::{BatchId, QueueMessage};
+use abide_blob::Key;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// A manifest as it is in the bucket.
+#[derive(Debug, Deserialize)]
+struct Document {
+    batch_id: BatchId,
+    directories: Vec<Directory>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Directory {
+    #[serde(default)]
+    processing_config: Value,
+    #[serde(default)]
+    files: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    r2_key: String,
+    logical_path: String,
+    file_name: String,
+    file_size: u64,
+    content_type: String,
+    cid: Option<String>,
+}
+
+/// A manifest that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the manifest cannot be read: {0}")]
+pub struct BadManifest(String);
+
+/// The files of a manifest, in its order, each key once, with names for outputs that collide with nothing.
+pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>, BadManifest> {
+    let document: Document = serde_json::from_slice(bytes).map_err(|error| BadManifest(error.to_string()))?;
+    if document.batch_id != message.batch_id {
+        return Err(BadManifest(format!("it is that of batch {}", document.batch_id)));
+    }
+    let prefix = message.prefix();
+    let mut keys = BTreeSet::new();
+    let mut files = Vec::new();
+    for directory in document.directories {
+        for entry in directory.files {
+            let bad = |reason: String| BadManifest(format!("the file {:?} {reason}", entry.r2_key));
+            Key::new(&entry.r2_key).map_err(|error| bad(format!("has a wrong key: {error}")))?;
+            if !entry.r2_key.starts_with(&prefix) {
+                return Err(bad(format!("is outside of {prefix}")));
+            }
+            if !keys.insert(entry.r2_key.clone()) {
+                return Err(bad("is listed twice".to_owned()));
+            }
+            let file = ProcessableFile {
+                r2_key: entry.r2_key.clone(),
+                logical_path: entry.logical_path,
+                file_name: entry.file_name,
+                file_size: entry.file_size,
+                content_type: entry.content_type,
+                processing_config: directory.processing_config.clone(),
+                cid: entry.cid,
+                ..ProcessableFile::default()
+            };
+            let bytes = serde_json::to_string(&file).map_or(usize::MAX, |text| text.len());
+            if bytes > FILE_BYTES {
+                return Err(bad(format!("has an entry of {bytes} bytes, and {FILE_BYTES} are taken")));
+            }
+            files.push(file);
+        }
+    }
+    name_outputs(&mut files, &mut keys);
+    Ok(files)
+}
+
+/// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on; where another file has or gets such a key, outputs are
+/// named after the whole file name.
+fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
+    for file in files {
+        let tiff = crate::phases::tiff::stem(&file.r2_key);
+        let Some(stem) = tiff.or_else(|| crate::phases::pdf::stem(&file.r2_key)) else { continue };
+        let candidates = (1..).map(|n| match n {
+            1 => stem.to_owned(),
+            2 => file.r2_key.clone(),
+            n => format!("{}.{n}", file.r2_key),
+        });
+        let free = candidates.into_iter().find(|stem| {
+            let pages = format!("{stem}-p");
+            let named_so = keys.range(pages.clone()..).take_while(|key| key.starts_with(&pages));
+            let is_page = |key: &String| key[pages.len()..].starts_with(|c: char| c.is_ascii_digit());
+            !keys.contains(&format!("{stem}.jpg")) && !named_so.into_iter().any(is_page)
+        });
+        let stem = free.expect("there are more names than files");
+        keys.insert(format!("{stem}.jpg"));
+        keys.insert(format!("{stem}-p0001.jpg"));
+        file.output_r2_key = Some(if tiff.is_some() { format!("{stem}.jpg") } else { stem });
+    }
+}

@@ -1,0 +1,39 @@
+//! Phases: what a batch goes through, one file each.
+//!
+//! A phase is self-contained: which files it takes, how its tasks are run, what an outcome must say, and what a file
+//! becomes. Adding one is a file here and a line in [`ALL`]; `docs/adding-a-phase.md` shows how.
+
+pub mod image;
+pub mod pdf;
+pub mod tiff;
+
+use crate::file::ProcessableFile;
+use crate::options::PhaseSettings;
+use crate::report::Report;
+
+/// One phase of a batch.
+pub trait Phase: Send + Sync {
+    /// Its name: the batch's status while it runs.
+    fn name(&self) -> &'static str;
+
+    /// One word: in its tasks' ids, the kind of its jobs, and what its worker is called.
+    fn tag(&self) -> &'static str;
+
+    /// Whether it makes a task of this file.
+    fn takes(&self, file: &ProcessableFile) -> bool;
+
+    /// How its tasks are run, unless somebody says otherwise.
+    fn settings(&self) -> PhaseSettings;
+
+    /// Whether what a worker reports is complete; the reason if not.
+    fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String>;
+
+    /// What a file becomes when its task is completed: nothing, itself, another or many. The first takes its place.
+    fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile>;
+}
+
+/// A chain of phases: the next of each is the one behind it.
+pub type Phases = &'static [&'static dyn Phase];
+
+/// Every phase, in the order in which a batch goes through them.
+pub static ALL: Phases = &[&tiff::TiffConversion, &pdf::PdfSplitting, &image::ImageProcessing];

@@ -1,0 +1,61 @@
+//! What a batch says no with.
+
+use abide_engine::{Refusal, RefusalClass};
+
+/// What a batch says no with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum No {
+    /// There is no such batch.
+    #[error("there is no batch {0}: send its queue message to begin it")]
+    UnknownBatch(String),
+    /// There is no such task.
+    #[error("there is no task {0:?} in this batch")]
+    UnknownTask(String),
+    /// There is no such phase.
+    #[error("there is no phase {0:?}")]
+    UnknownPhase(String),
+    /// The signature is not that of the attempt.
+    #[error("the signature is not that of attempt {attempt} of task {task_id}")]
+    Forged {
+        /// Which task.
+        task_id: String,
+        /// Which attempt.
+        attempt: u32,
+    },
+    /// A report about something else.
+    #[error("the report is about {0:?}, and this is the callback of another")]
+    OtherTask(String),
+    /// Only a failed task can be tried again.
+    #[error("task {0} has not failed: only a task that failed can be tried again")]
+    NotFailed(String),
+    /// What a failed task was about went on without it.
+    #[error("a later phase has taken the file of task {0}: reset the batch and send its message again")]
+    PassedOn(String),
+    /// The batch has ended.
+    #[error("the batch has ended with an error: send its queue message to begin it again")]
+    Ended,
+}
+
+impl Refusal for No {
+    fn code(&self) -> &'static str {
+        match self {
+            No::UnknownBatch(_) => "unknown_batch",
+            No::UnknownTask(_) => "unknown_task",
+            No::UnknownPhase(_) => "unknown_phase",
+            No::Forged { .. } => "forged",
+            No::OtherTask(_) => "other_task",
+            No::NotFailed(_) => "not_failed",
+            No::PassedOn(_) => "passed_on",
+            No::Ended => "ended",
+        }
+    }
+
+    fn class(&self) -> RefusalClass {
+        match self {
+            No::UnknownBatch(_) | No::UnknownTask(_) => RefusalClass::NotFound,
+            No::UnknownPhase(_) | No::OtherTask(_) => RefusalClass::Invalid,
+            No::Forged { .. } => RefusalClass::Forbidden,
+            No::NotFailed(_) | No::PassedOn(_) | No::Ended => RefusalClass::Conflict,
+        }
+    }
+}

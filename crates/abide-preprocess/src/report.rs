@@ -1,0 +1,176 @@
+//! Callbacks: what a worker says about its task.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The body of a callback. Fields that are not known are passed over: workers of others have their own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Which task, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// Of which batch, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_id: Option<String>,
+    /// How it went.
+    pub status: ReportStatus,
+    /// Where the output, or its first page, is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_r2_key: Option<String>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file_name: Option<String>,
+    /// Its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_file_size: Option<u64>,
+    /// Every page, if there may be more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<PageOutput>>,
+    /// How many pages the worker found, if it counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_count: Option<u32>,
+    /// Where the ref is that stands for an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ref_json_r2_key: Option<String>,
+    /// What is in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ref_data: Option<RefData>,
+    /// Where the original is archived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub archive_r2_key: Option<String>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether trying again may help; it may if this is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// How long it took, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub performance: Option<Value>,
+}
+
+/// How a task went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReportStatus {
+    /// The outputs are there.
+    Success,
+    /// There are none.
+    Error,
+}
+
+/// One page of a file that became many.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageOutput {
+    /// Which page, from 1.
+    pub page: u32,
+    /// Where its image is.
+    pub r2_key: String,
+    /// The name of it.
+    pub file_name: String,
+    /// Its size.
+    pub file_size: u64,
+    /// Where its text is, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text_r2_key: Option<String>,
+    /// The size of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_file_size: Option<u64>,
+}
+
+/// What stands for an image that is kept elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RefData {
+    /// Where it is served.
+    pub url: String,
+    /// Its content id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipfs_cid: Option<String>,
+    /// What it is.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+}
+
+impl Report {
+    /// A report of success with nothing in it yet.
+    #[must_use]
+    pub fn success() -> Report {
+        Report {
+            task_id: None,
+            batch_id: None,
+            status: ReportStatus::Success,
+            output_r2_key: None,
+            output_file_name: None,
+            output_file_size: None,
+            outputs: None,
+            page_count: None,
+            ref_json_r2_key: None,
+            ref_data: None,
+            archive_r2_key: None,
+            error: None,
+            retryable: None,
+            performance: None,
+        }
+    }
+
+    /// A report of failure.
+    #[must_use]
+    pub fn error(reason: impl Into<String>) -> Report {
+        Report { status: ReportStatus::Error, error: Some(reason.into()), ..Report::success() }
+    }
+
+    /// Every key of staging that it names.
+    pub fn staging_keys(&self) -> impl Iterator<Item = &str> {
+        let pages = self.outputs.iter().flatten();
+        let pages = pages.flat_map(|page| [Some(page.r2_key.as_str()), page.text_r2_key.as_deref()]);
+        [self.output_r2_key.as_deref(), self.ref_json_r2_key.as_deref()].into_iter().chain(pages).flatten()
+    }
+
+    /// The pages in their order; `output_*` is the only page of a report without `outputs`.
+    #[must_use]
+    pub fn pages(&self) -> Vec<PageOutput> {
+        match (&self.outputs, &self.output_r2_key, &self.output_file_name) {
+            (Some(outputs), ..) => {
+                let mut outputs = outputs.clone();
+                outputs.sort_by_key(|output| output.page);
+                outputs
+            }
+            (None, Some(r2_key), Some(file_name)) => vec![PageOutput {
+                page: 1,
+                r2_key: r2_key.clone(),
+                file_name: file_name.clone(),
+                file_size: self.output_file_size.unwrap_or(0),
+                text_r2_key: None,
+                text_file_size: None,
+            }],
+            (None, ..) => Vec::new(),
+        }
+    }
+
+    /// Whether the pages are all there; the reason if not.
+    pub fn check_pages(&self) -> Result<(), String> {
+        let pages = self.pages();
+        if pages.is_empty() {
+            return Err("the worker reported success without a page".to_owned());
+        }
+        if let Some(empty) = pages.iter().find(|page| page.file_size == 0) {
+            return Err(format!("page {} has no bytes", empty.page));
+        }
+        let in_order = pages.iter().zip(1_u32..).all(|(page, number)| page.page == number);
+        if !in_order {
+            return Err("the pages of the report are not 1, 2, 3 … each once".to_owned());
+        }
+        match self.page_count {
+            Some(count) if count as usize != pages.len() => {
+                Err(format!("the file has {count} pages, and the worker reported {}", pages.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

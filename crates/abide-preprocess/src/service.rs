@@ -1,0 +1,165 @@
+//! The service as a whole: what runs the jobs of batches, and what its routes need.
+
+use crate::batch::Batch;
+use crate::buckets::Buckets;
+use crate::jobs;
+use crate::launch::{Launcher, Launching};
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::phases::{self, Phases};
+use crate::site::Site;
+use crate::work::{Finalize, Manifest, Start, Sweep};
+use abide_engine::registry::RegisterError;
+use abide_engine::{Engine, Registry};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// Jobs that read manifests, deliver and empty staging, each at a time.
+const SLOTS: usize = 4;
+
+/// Whether workers get URLs or the keys to everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// `INPUT_URL` and `OUTPUT_URL`, each for one blob and a while.
+    Presigned,
+    /// `R2_ACCOUNT_ID`, `R2_ACCESS_KEY_ID` and `R2_SECRET_ACCESS_KEY`.
+    Bucket,
+}
+
+/// What workers are told beside their task.
+#[derive(Debug, Clone)]
+pub struct Telling {
+    /// How they get at bytes.
+    pub credentials: Credentials,
+    /// The account, the id of its key and the key.
+    pub r2: [String; 3],
+    /// `R2_BUCKET`.
+    pub staging_name: String,
+    /// `ARCHIVE_BUCKET`.
+    pub archive_name: String,
+    /// Where assets are registered, if anywhere.
+    pub cdn_api_url: String,
+    /// Where they are served, if not by us.
+    pub cdn_public_url: String,
+    /// `fast`, or nothing.
+    pub preset: String,
+}
+
+impl Default for Telling {
+    fn default() -> Telling {
+        Telling {
+            credentials: Credentials::Presigned,
+            r2: Default::default(),
+            staging_name: "arke-staging".to_owned(),
+            archive_name: "arke-archive".to_owned(),
+            cdn_api_url: String::new(),
+            cdn_public_url: String::new(),
+            preset: String::new(),
+        }
+    }
+}
+
+/// Everything that the service is made from.
+pub struct Setup {
+    /// How batches behave.
+    pub options: Options,
+    /// What they go through.
+    pub phases: Phases,
+    /// Where bytes are.
+    pub buckets: Buckets,
+    /// What runs workers.
+    pub launcher: Launcher,
+    /// Workers at a time.
+    pub in_flight: usize,
+    /// What they are told.
+    pub telling: Telling,
+    /// Who is told of finished batches: `{worker_url}/api/batches/…`; nobody if it is empty.
+    pub worker_url: String,
+}
+
+impl Setup {
+    /// Everything as it is by default.
+    #[must_use]
+    pub fn new(buckets: Buckets, launcher: Launcher, in_flight: usize) -> Setup {
+        Setup {
+            options: Options::new(buckets.signer.clone()),
+            phases: phases::ALL,
+            buckets,
+            launcher,
+            in_flight,
+            telling: Telling::default(),
+            worker_url: String::new(),
+        }
+    }
+}
+
+/// The service, on its way to an engine or on one. Cheap to clone.
+#[derive(Clone)]
+pub struct Service {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    buckets: Buckets,
+    site: watch::Sender<Option<Site>>,
+    metrics: Metrics,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service").field("buckets", &self.shared.buckets).finish()
+    }
+}
+
+impl Service {
+    /// Adds the batch object and everything that runs its jobs.
+    pub fn register(registry: &mut Registry, setup: Setup) -> Result<Service, RegisterError> {
+        let Setup { options, phases, buckets, launcher, in_flight, telling, worker_url } = setup;
+        let options = Options { delivers: !worker_url.is_empty(), ..options };
+        registry.object(Batch::with_phases(options, phases))?;
+        let shared =
+            Shared { buckets: buckets.clone(), site: watch::channel(None).0, metrics: Metrics::default() };
+        let service = Service { shared: Arc::new(shared) };
+        registry.worker(jobs::MESSAGES, jobs::START, SLOTS, Start(service.clone()))?;
+        registry.worker(jobs::QUEUE, jobs::MANIFEST, SLOTS, Manifest(service.clone()))?;
+        registry.worker(jobs::QUEUE, jobs::SWEEP, SLOTS, Sweep(service.clone()))?;
+        if !worker_url.is_empty() {
+            let finalize = Finalize { service: service.clone(), worker_url };
+            registry.worker(jobs::QUEUE, jobs::FINALIZE, SLOTS, finalize)?;
+        }
+        let launching = Launching::new(service.clone(), launcher, in_flight, telling);
+        for phase in phases {
+            registry.worker(jobs::QUEUE, phase.tag(), in_flight, launching.clone())?;
+        }
+        Ok(service)
+    }
+
+    /// The engine has started, and workers reach the routes at `url`. Jobs wait for this.
+    pub fn begin(&self, engine: Engine, url: impl Into<String>) {
+        let url = url.into().trim_end_matches('/').to_owned();
+        self.shared.site.send_replace(Some(Site { engine, url }));
+    }
+
+    /// Where it runs, once it does.
+    pub async fn site(&self) -> Site {
+        let mut site = self.shared.site.subscribe();
+        // The sender is here as long as we are.
+        let begun = site.wait_for(Option::is_some).await.ok().and_then(|site| site.clone());
+        match begun {
+            Some(site) => site,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Where bytes are.
+    #[must_use]
+    pub fn buckets(&self) -> &Buckets {
+        &self.shared.buckets
+    }
+
+    /// What is counted.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+}

@@ -1,0 +1,180 @@
+//! Tasks: one file through one phase. The life of a task is a pure table.
+//!
+//! ```text
+//! pending ──begin──► processing ──completed──► completed
+//!    ▲  ▲                │
+//!    │  └──── retry ─────┤ (attempts are left)
+//!    │                   └──failed──► failed
+//!    └────────────── again (somebody asks) ──┘
+//! ```
+
+use crate::file::{Place, ProcessableFile};
+use crate::message::BatchId;
+use crate::report::Report;
+use abide_core::time::Time;
+use abide_engine::Record;
+use serde::{Deserialize, Serialize};
+
+/// Where a task is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskStatus {
+    /// It waits to be begun.
+    Pending,
+    /// A machine or process is at it.
+    Processing,
+    /// Its outputs are there.
+    Completed,
+    /// It used up its attempts, or trying again cannot help.
+    Failed,
+}
+
+impl TaskStatus {
+    /// Whether it is over.
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        match self {
+            TaskStatus::Pending | TaskStatus::Processing => false,
+            TaskStatus::Completed | TaskStatus::Failed => true,
+        }
+    }
+}
+
+/// One file through one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its id: `{batch_id}_{tag}_{place}`.
+    pub task_id: String,
+    /// The phase's place in the chain.
+    pub phase: usize,
+    /// The file's place.
+    pub place: Place,
+    /// Where it is.
+    pub status: TaskStatus,
+    /// Which attempt is the present one, from 1. Only what names it counts.
+    pub attempt: u32,
+    /// The attempt after which a failure is the last.
+    pub last_attempt: u32,
+    /// What the variants of an image are known by.
+    pub asset_id: String,
+    /// The file.
+    pub input: ProcessableFile,
+    /// When the present attempt began.
+    pub started_at: Option<Time>,
+    /// When it was over.
+    pub completed_at: Option<Time>,
+    /// Why its last attempt failed.
+    pub error: Option<String>,
+    /// The machine at it.
+    pub machine_id: Option<String>,
+    /// What its worker said, once it is completed.
+    pub report: Option<Report>,
+    /// A later phase took the file although this task failed.
+    pub passed_on: bool,
+}
+
+impl Record for Task {}
+
+/// What happens to a task.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TaskEvent {
+    /// A machine or process is started for it, or known by this id.
+    Begun {
+        /// Which.
+        machine_id: Option<String>,
+    },
+    /// Its outputs are there.
+    Completed(Box<Report>),
+    /// This attempt failed, and another may do better.
+    Failed {
+        /// Why.
+        reason: String,
+        /// Whether another may.
+        retryable: bool,
+    },
+    /// It could not be begun, which is not its fault.
+    NotBegun,
+    /// Somebody asks for it although it failed.
+    Again {
+        /// So many more attempts.
+        attempts: u32,
+    },
+}
+
+/// What came of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Moved {
+    /// The same attempt goes on.
+    Same(Task),
+    /// Another attempt is to be begun.
+    Another(Task),
+    /// It is over.
+    Over(Task),
+}
+
+impl Task {
+    /// The id of a task.
+    #[must_use]
+    pub fn id(batch: &BatchId, tag: &str, place: &Place) -> String {
+        format!("{batch}_{tag}_{}", place.as_str())
+    }
+
+    /// Where `event` about `attempt` takes a task; none if it changes nothing: it is late, repeated or out of place.
+    #[must_use]
+    pub fn after(&self, attempt: u32, event: TaskEvent, now: Time) -> Option<Moved> {
+        use TaskStatus::{Completed, Failed, Pending, Processing};
+        if attempt != self.attempt {
+            return None;
+        }
+        match (self.status, event) {
+            (Pending | Processing, TaskEvent::Begun { machine_id }) => {
+                let started_at = self.started_at.or(Some(now));
+                let machine_id = machine_id.or_else(|| self.machine_id.clone());
+                let begun = Task { status: Processing, started_at, machine_id, ..self.clone() };
+                (begun != *self).then_some(Moved::Same(begun))
+            }
+            (Pending | Processing, TaskEvent::Completed(report)) => {
+                let completed_at = Some(now);
+                let report = Some(*report);
+                Some(Moved::Over(Task {
+                    status: Completed,
+                    completed_at,
+                    report,
+                    error: None,
+                    ..self.clone()
+                }))
+            }
+            (Pending | Processing, TaskEvent::Failed { reason, retryable }) => {
+                let error = Some(reason);
+                if retryable && self.attempt < self.last_attempt {
+                    Some(Moved::Another(Task { error, ..self.next_attempt() }))
+                } else {
+                    let completed_at = Some(now);
+                    Some(Moved::Over(Task { status: Failed, completed_at, error, ..self.clone() }))
+                }
+            }
+            (Pending | Processing, TaskEvent::NotBegun) => {
+                let next = self.next_attempt();
+                Some(Moved::Another(Task { last_attempt: self.last_attempt + 1, ..next }))
+            }
+            (Failed, TaskEvent::Again { attempts }) => {
+                let next = self.next_attempt();
+                let last_attempt = self.attempt + attempts;
+                Some(Moved::Another(Task { last_attempt, completed_at: None, ..next }))
+            }
+            (Pending | Processing | Completed, TaskEvent::Again { .. })
+            | (
+                Completed | Failed,
+                TaskEvent::Begun { .. }
+                | TaskEvent::Completed(_)
+                | TaskEvent::Failed { .. }
+                | TaskEvent::NotBegun,
+            ) => None,
+        }
+    }
+
+    fn next_attempt(&self) -> Task {
+        let attempt = self.attempt + 1;
+        Task { status: TaskStatus::Pending, attempt, started_at: None, machine_id: None, ..self.clone() }
+    }
+}

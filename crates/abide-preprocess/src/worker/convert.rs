@@ -1,0 +1,203 @@
+//! Conversions as tasks have them: keys for outputs, and what the callback says of them.
+
+use super::Trouble;
+use super::assignment::Assignment;
+use super::door::Upload;
+use crate::asset::{Asset, AssetVariant};
+use crate::buckets::Which;
+use crate::phases::image::ref_text;
+use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
+use crate::report::{PageOutput, RefData, Report};
+use abide_media::{Bounds, Format, JpegSettings, PageFile, PdfSettings, Target};
+use std::path::Path;
+
+/// The sides of variants, by name.
+const SIDES: [(&str, u32); 3] = [("thumb", 200), ("medium", 1288), ("large", 2400)];
+
+/// What a conversion made.
+pub(super) struct Made {
+    pub(super) report: Report,
+    pub(super) uploads: Vec<Upload>,
+    pub(super) pixels: u64,
+}
+
+fn settings(assignment: &Assignment) -> JpegSettings {
+    JpegSettings { preset: assignment.preset, ..JpegSettings::default() }
+}
+
+/// What a conversion may hold: three quarters of what the process gets.
+fn bounds(assignment: &Assignment) -> Bounds {
+    let defaults = Bounds::default();
+    let memory = assignment.memory_mb.map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
+    Bounds {
+        memory_bytes: memory.map_or(defaults.memory_bytes, |bytes| bytes.min(defaults.memory_bytes)),
+        ..defaults
+    }
+}
+
+fn target(dir: &Path) -> Target {
+    Target { dir: dir.to_owned(), stem: "output".to_owned() }
+}
+
+/// A TIFF to a JPEG, or to one for each page.
+pub(super) fn tiff(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Made, Trouble> {
+    let pages = abide_media::tiff_to_jpeg(input, &target(dir), settings(assignment), &bounds(assignment))?;
+    let key = assignment.output_r2_key.as_deref().and_then(|key| key.strip_suffix(".jpg"));
+    let stem = key.or_else(|| tiff_phase::stem(&assignment.input_r2_key)).unwrap_or(&assignment.input_r2_key);
+    Ok(paged(stem, pages))
+}
+
+/// A PDF to its pages.
+pub(super) fn pdf(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Made, Trouble> {
+    let settings = PdfSettings { jpeg: settings(assignment), ..PdfSettings::default() };
+    let pages = abide_media::pdf_to_pages(input, &target(dir), settings, &bounds(assignment))?;
+    let key = assignment.output_r2_key.as_deref();
+    let stem = key.or_else(|| pdf_phase::stem(&assignment.input_r2_key)).unwrap_or(&assignment.input_r2_key);
+    Ok(paged(stem, pages))
+}
+
+fn name_of(key: &str) -> String {
+    key.rsplit('/').next().unwrap_or(key).to_owned()
+}
+
+/// Pages below `stem`: `stem.jpg` where the converter named a single page so, else `stem-p0001.jpg` and on.
+fn paged(stem: &str, pages: Vec<PageFile>) -> Made {
+    let mut uploads = Vec::new();
+    let mut outputs = Vec::new();
+    let mut pixels = 0;
+    for page in pages {
+        // The converter names files `output…`: what is after that names the page.
+        let suffix = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("output.jpg");
+            name.strip_prefix("output").unwrap_or(name).to_owned()
+        };
+        let r2_key = format!("{stem}{}", suffix(&page.path));
+        pixels += u64::from(page.width) * u64::from(page.height);
+        let text = page.text.map(|text| (format!("{stem}{}", suffix(&text.path)), text));
+        let content_type = "image/jpeg".to_owned();
+        uploads.push(Upload { which: Which::Staging, key: r2_key.clone(), path: page.path, content_type });
+        outputs.push(PageOutput {
+            page: page.page,
+            file_name: name_of(&r2_key),
+            r2_key,
+            file_size: page.bytes,
+            text_file_size: text.as_ref().map(|(_, text)| text.bytes),
+            text_r2_key: text.as_ref().map(|(key, _)| key.clone()),
+        });
+        if let Some((key, text)) = text {
+            let content_type = "text/plain; charset=utf-8".to_owned();
+            uploads.push(Upload { which: Which::Staging, key, path: text.path, content_type });
+        }
+    }
+    let first = outputs.first().cloned();
+    let report = Report {
+        output_r2_key: first.as_ref().map(|page| page.r2_key.clone()),
+        output_file_name: first.as_ref().map(|page| page.file_name.clone()),
+        output_file_size: first.as_ref().map(|page| page.file_size),
+        page_count: u32::try_from(outputs.len()).ok(),
+        outputs: Some(outputs),
+        ..Report::success()
+    };
+    Made { report, uploads, pixels }
+}
+
+/// An image to variants, an archived original and a ref that stands for them.
+pub(super) async fn image(
+    assignment: &Assignment,
+    input: &Path,
+    dir: &Path,
+    client: &reqwest::Client,
+) -> Result<Made, Trouble> {
+    let sides = SIDES.map(|(_, side)| side);
+    let made = abide_media::variants(input, &target(dir), &sides, settings(assignment), &bounds(assignment))?;
+    let content_type = content_type(made.format).to_owned();
+    let asset_id = assignment.asset_id.clone().unwrap_or_else(|| drawn_id(&assignment.task_id));
+    let folder = format!("archive/{}/{asset_id}", assignment.batch_id);
+    let extension = assignment.input_file_name.rsplit_once('.').map_or("bin", |(_, extension)| extension);
+    let original = format!("{folder}/original.{}", extension.to_ascii_lowercase());
+    let size = std::fs::metadata(input)?.len();
+    let (width, height) = (made.width, made.height);
+    let mut asset = Asset::new(&assignment.batch_id, original.clone(), &content_type, size, width, height);
+    let mut uploads = vec![Upload {
+        which: Which::Archive,
+        key: original.clone(),
+        path: input.to_owned(),
+        content_type: content_type.clone(),
+    }];
+    for variant in made.variants {
+        let Some((name, _)) = SIDES.iter().find(|(_, side)| *side == variant.bound) else { continue };
+        let key = format!("{folder}/{name}.jpg");
+        let of_asset = AssetVariant {
+            r2_key: key.clone(),
+            width: variant.width,
+            height: variant.height,
+            size_bytes: variant.bytes,
+            content_type: "image/jpeg".to_owned(),
+        };
+        asset.add((*name).to_owned(), of_asset);
+        let content_type = "image/jpeg".to_owned();
+        uploads.push(Upload { which: Which::Archive, key, path: variant.path, content_type });
+    }
+    let url = match &assignment.cdn_api_url {
+        Some(api) => register(client, api, &asset_id, &asset).await?,
+        None => assignment.asset_url(&asset_id),
+    };
+    let data = RefData {
+        url,
+        ipfs_cid: assignment.input_cid.clone(),
+        content_type: Some(content_type),
+        size: Some(size),
+        filename: Some(assignment.input_file_name.clone()),
+    };
+    let ref_key = format!("{}.ref.json", assignment.input_r2_key);
+    for (which, key, text, name) in [
+        (Which::Archive, Asset::key(&asset_id), asset.text(), "asset.json"),
+        (Which::Staging, ref_key.clone(), ref_text(&data), "ref.json"),
+    ] {
+        let path = dir.join(name);
+        std::fs::write(&path, text)?;
+        uploads.push(Upload { which, key, path, content_type: "application/json".to_owned() });
+    }
+    let report = Report {
+        ref_json_r2_key: Some(ref_key),
+        ref_data: Some(data),
+        archive_r2_key: Some(original),
+        ..Report::success()
+    };
+    Ok(Made { report, uploads, pixels: u64::from(width) * u64::from(height) })
+}
+
+/// What an image is, by its bytes.
+fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Jpeg => "image/jpeg",
+        Format::Png => "image/png",
+        Format::Webp => "image/webp",
+        Format::Gif => "image/gif",
+        Format::Bmp => "image/bmp",
+        _ => "application/octet-stream",
+    }
+}
+
+/// Tells the CDN of an asset, and gives where it serves it.
+async fn register(
+    client: &reqwest::Client,
+    api: &str,
+    asset_id: &str,
+    asset: &Asset,
+) -> Result<String, Trouble> {
+    let failed = |error: reqwest::Error| Trouble::Cdn(error.to_string());
+    let url = format!("{}/asset/{asset_id}", api.trim_end_matches('/'));
+    let response = client.post(&url).json(asset).send().await.map_err(failed)?;
+    let status = response.status();
+    let answer: serde_json::Value = response.json().await.map_err(failed)?;
+    match answer.get("cdnUrl").and_then(|url| url.as_str()) {
+        Some(cdn) if status.is_success() => Ok(cdn.to_owned()),
+        _ => Err(Trouble::Cdn(format!("{url} answered {status} without cdnUrl"))),
+    }
+}
+
+/// An id for the asset of a task whose launcher gave none: the same for each attempt, so that attempts replace each other.
+fn drawn_id(task_id: &str) -> String {
+    task_id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' }).collect()
+}

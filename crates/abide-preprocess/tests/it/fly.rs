@@ -1,0 +1,191 @@
+//! The Fly launcher against a stand-in that checks every request against the documented shape.
+
+use abide_blob::{Bucket, Key, Signer};
+use abide_core::object::{Incarnation, ObjectKey};
+use abide_engine::{Engine, EngineOptions, Registry};
+use abide_preprocess::calls::{AttemptRef, Call, StartAnswer, StatusAnswer};
+use abide_preprocess::launch::{Fly, FlyApp, Launcher};
+use abide_preprocess::phases::tiff::TiffConversion;
+use abide_preprocess::{Buckets, QueueMessage, Report, Service, Setup};
+use abide_store::memory::MemoryStore;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What the stand-in has seen.
+#[derive(Default)]
+struct Seen {
+    /// Names of machines, in the order of their ids.
+    machines: Vec<String>,
+    /// Machines that ended by themselves.
+    ended: BTreeSet<String>,
+    destroyed: BTreeSet<String>,
+    too_many: u32,
+    problems: Vec<String>,
+}
+
+#[derive(Clone)]
+struct StandIn {
+    // Locked for one request at a time, never over an await.
+    seen: Arc<Mutex<Seen>>,
+    service: Service,
+}
+
+/// What is wrong with a request that starts a machine.
+fn problem(headers: &HeaderMap, body: &Value) -> Option<String> {
+    if headers.get("authorization").is_none_or(|value| value != "Bearer token-of-a-test") {
+        return Some("no bearer token".to_owned());
+    }
+    let env = body["config"]["env"].as_object()?.clone();
+    let shape = json!({
+        "name": body["name"],
+        "region": "ord",
+        "config": {
+            "image": "registry.example/tiff:1",
+            "auto_destroy": true,
+            "restart": { "policy": "no" },
+            "guest": { "memory_mb": 1024, "cpus": 2, "cpu_kind": "shared" },
+            "env": body["config"]["env"],
+        },
+    });
+    if *body != shape {
+        return Some(format!("another shape: {body}"));
+    }
+    let needed =
+        ["TASK_ID", "BATCH_ID", "INPUT_R2_KEY", "R2_BUCKET", "CALLBACK_URL", "INPUT_URL", "OUTPUT_URL"];
+    let missing = needed.iter().find(|name| !env.get(**name).is_some_and(Value::is_string));
+    let secret = env.keys().find(|name| name.contains("SECRET"));
+    missing.map(|name| format!("no {name}")).or_else(|| secret.map(|name| format!("{name} is given away")))
+}
+
+async fn create(
+    State(standin): State<StandIn>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Result<Json<Value>, (StatusCode, [(&'static str, &'static str); 1])> {
+    let id = {
+        let mut seen = standin.seen.lock().unwrap();
+        seen.problems.extend(problem(&headers, &body));
+        if seen.too_many == 0 {
+            seen.too_many += 1;
+            return Err((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]));
+        }
+        seen.machines.push(body["name"].as_str().unwrap().to_owned());
+        format!("machine{}", seen.machines.len())
+    };
+    let env = body["config"]["env"].clone();
+    // The first machine of the second file dies without a word.
+    if body["name"] == json!("tiff-fly_tiff_0000002") {
+        standin.seen.lock().unwrap().ended.insert(id.clone());
+    } else {
+        let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
+        let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
+        let name = key.rsplit('/').next().unwrap().to_owned();
+        let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
+            "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
+        tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+    }
+    Ok(Json(json!({ "id": id, "state": "created" })))
+}
+
+async fn show(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
+    let ended = standin.seen.lock().unwrap().ended.contains(&id);
+    Json(json!({ "id": id, "state": if ended { "stopped" } else { "started" } }))
+}
+
+async fn destroy(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
+    standin.seen.lock().unwrap().destroyed.insert(id);
+    Json(json!({ "ok": true }))
+}
+
+async fn callback(
+    State(standin): State<StandIn>,
+    Path((batch, task_id)): Path<(String, String)>,
+    Query(query): Query<BTreeMap<String, String>>,
+    Json(report): Json<Report>,
+) -> StatusCode {
+    let life = Incarnation(query["life"].parse().unwrap());
+    let attempt = AttemptRef { life, task_id, attempt: query["attempt"].parse().unwrap() };
+    let call = Call::Callback { attempt, signature: query["signature"].clone(), report: Box::new(report) };
+    let site = standin.service.site().await;
+    match site.ask::<Value>(&batch, &call).await {
+        Ok(_) => StatusCode::OK,
+        Err(_) => StatusCode::FORBIDDEN,
+    }
+}
+
+fn setup(dir: &std::path::Path, address: std::net::SocketAddr) -> Setup {
+    let bucket = |name: &str| Bucket::directory(&dir.join(name)).unwrap();
+    let buckets =
+        Buckets { staging: bucket("staging"), archive: bucket("archive"), signer: Signer::new([1; 32]) };
+    let app = FlyApp { app: "tiffs".to_owned(), image: "registry.example/tiff:1".to_owned() };
+    let fly = Fly {
+        api_base: format!("http://{address}"),
+        token: "token-of-a-test".to_owned(),
+        region: "ord".to_owned(),
+        apps: BTreeMap::from([("tiff".to_owned(), app)]),
+        poll: Duration::from_millis(20),
+    };
+    Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), 4) }
+}
+
+async fn stage(service: &Service) -> QueueMessage {
+    let files: Vec<Value> = ["a", "b"]
+        .into_iter()
+        .map(|name| {
+            json!({ "r2_key": format!("staging/fly/{name}.tif"), "logical_path": format!("/{name}.tif"),
+                "file_name": format!("{name}.tif"), "file_size": 9, "content_type": "image/tiff" })
+        })
+        .collect();
+    let manifest = json!({ "batch_id": "fly", "directories": [{ "directory_path": "/", "files": files }] });
+    let key = Key::new("staging/fly/_manifest.json").unwrap();
+    let staging = &service.buckets().staging;
+    staging.put(&key, manifest.to_string().into(), "application/json").await.unwrap();
+    let message = json!({ "batch_id": "fly", "manifest_r2_key": key.as_str(), "r2_prefix": "staging/fly/" });
+    QueueMessage::read(&message).unwrap()
+}
+
+#[tokio::test]
+async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut registry = Registry::new();
+    let service = Service::register(&mut registry, setup(dir.path(), address)).unwrap();
+    let standin = StandIn { seen: Arc::default(), service: service.clone() };
+    let router = Router::new()
+        .route("/v1/apps/tiffs/machines", post(create))
+        .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
+        .route("/preprocess/callback/{batch}/{task}", post(callback))
+        .with_state(standin.clone());
+    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();
+    service.begin(engine.clone(), format!("http://{address}/preprocess"));
+    let site = service.site().await;
+    let message = stage(&service).await;
+    let object = ObjectKey::new("preprocess", "fly").unwrap();
+    let mut log = engine.follow(object, abide_core::log::Seq(0));
+    site.ask::<StartAnswer>("fly", &Call::Start(Box::new(message))).await.unwrap();
+    let status = loop {
+        log.next().await.unwrap();
+        let status: StatusAnswer = site.ask("fly", &Call::Status).await.unwrap();
+        if status.status == "DONE" || status.status == "ERROR" {
+            break status;
+        }
+    };
+    assert_eq!((status.status.as_str(), status.inputs.converted), ("DONE", 2), "{status:?}");
+    engine.stop().await;
+    serving.abort();
+    let seen = standin.seen.lock().unwrap();
+    assert_eq!(seen.problems, Vec::<String>::new());
+    let mut names = seen.machines.clone();
+    names.sort();
+    assert_eq!(names, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000002", "tiff-fly_tiff_0000002-2"]);
+    let dead = seen.ended.iter().next().unwrap();
+    assert!(seen.destroyed.contains(dead), "what is left of {dead} is destroyed: {:?}", seen.destroyed);
+}

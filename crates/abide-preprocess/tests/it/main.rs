@@ -1,0 +1,11 @@
+//! The preprocessing service, entered by its public door: calls in a world with virtual time.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+mod batches;
+mod callbacks;
+mod crashes;
+mod fly;
+mod local;
+mod manifests;
+mod new_phase;
+mod world;

@@ -1,0 +1,54 @@
+//! Manifests: what is read of a bucket.
+
+use crate::world::message;
+use abide_preprocess::manifest::read;
+use serde_json::{Value, json};
+
+fn manifest(names: &[&str]) -> Value {
+    let file = |name: &&str| {
+        json!({"r2_key": format!("staging/b1/{name}"), "logical_path": format!("/{name}"), "file_name": name,
+               "file_size": 1, "content_type": "image/tiff"})
+    };
+    let files: Vec<Value> = names.iter().map(file).collect();
+    json!({"batch_id": "b1", "total_files": names.len(), "directories": [
+        {"directory_path": "/", "processing_config": {"ocr": true, "cheimarros": false}, "files": files}]})
+}
+
+#[test]
+fn outputs_never_take_the_key_of_another_file() {
+    let names = ["a.tif", "a.jpg", "a.TIFF", "b.tif", "b.tiff", "Größe.tif"];
+    let files = read(manifest(&names).to_string().as_bytes(), &message()).unwrap();
+    let outputs: Vec<_> = files.iter().map(|file| file.output_r2_key.as_deref()).collect();
+    assert_eq!(
+        outputs,
+        [
+            Some("staging/b1/a.tif.jpg"),
+            None,
+            Some("staging/b1/a.TIFF.jpg"),
+            Some("staging/b1/b.jpg"),
+            Some("staging/b1/b.tiff.jpg"),
+            Some("staging/b1/Größe.jpg"),
+        ]
+    );
+    assert_eq!(files[0].processing_config, json!({"ocr": true, "cheimarros": false}), "unknown keys survive");
+}
+
+#[test]
+fn what_cannot_be_used_says_why() {
+    let mut other = manifest(&["a.tif"]);
+    other["batch_id"] = json!("b2");
+    let mut outside = manifest(&["a.tif"]);
+    outside["directories"][0]["files"][0]["r2_key"] = json!("staging/b10/a.tif");
+    let cases = [
+        (json!({"batch_id": "b1"}), "missing field `directories`"),
+        (other, "it is that of batch b2"),
+        (outside, "is outside of staging/b1/"),
+        (manifest(&["a.tif", "a.tif"]), "is listed twice"),
+        (manifest(&["../a.tif"]), "has a wrong key"),
+        (manifest(&[&"long".repeat(300)]), "has a wrong key"),
+    ];
+    for (manifest, reason) in cases {
+        let error = read(manifest.to_string().as_bytes(), &message()).unwrap_err().to_string();
+        assert!(error.starts_with("the manifest cannot be read: ") && error.contains(reason), "{error}");
+    }
+}

@@ -1,0 +1,75 @@
+//! The worked example of docs/adding-a-phase.md.
+
+use crate::world::{B, callback, file, message, options, orders, output, status};
+use abide_engine::testing::World;
+use abide_engine::worker::done;
+use abide_preprocess::calls::HaveAnswer;
+use abide_preprocess::file::ProcessableFile;
+use abide_preprocess::phases::{
+    Phase, Phases, image::ImageProcessing, pdf::PdfSplitting, tiff::TiffConversion,
+};
+use abide_preprocess::{Batch, Call, PhaseSettings, Report, jobs};
+
+struct AudioTranscription;
+
+impl Phase for AudioTranscription {
+    fn name(&self) -> &'static str {
+        "AUDIO_TRANSCRIPTION"
+    }
+
+    fn tag(&self) -> &'static str {
+        "audio"
+    }
+
+    fn takes(&self, file: &ProcessableFile) -> bool {
+        file.content_type.starts_with("audio/")
+    }
+
+    fn settings(&self) -> PhaseSettings {
+        PhaseSettings { task_timeout_ms: 3_600_000, ..PhaseSettings::DEFAULT }
+    }
+
+    fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
+        match report.output_r2_key {
+            Some(_) => Ok(()),
+            None => Err("the worker reported success without output_r2_key".to_owned()),
+        }
+    }
+
+    fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
+        let transcript = ProcessableFile {
+            r2_key: report.output_r2_key.clone().unwrap_or_default(),
+            logical_path: format!("{}.txt", file.logical_path),
+            file_name: format!("{}.txt", file.file_name),
+            file_size: report.output_file_size.unwrap_or(0),
+            content_type: "text/plain".to_owned(),
+            source_file: Some(file.file_name.clone()),
+            ..ProcessableFile::default()
+        };
+        vec![file.clone(), transcript.tagged("AudioTranscriber")]
+    }
+}
+
+static PHASES: Phases = &[&TiffConversion, &PdfSplitting, &AudioTranscription, &ImageProcessing];
+
+#[test]
+fn a_phase_is_one_file_and_one_line() {
+    let mut world = World::new();
+    world.object(Batch::with_phases(options(), PHASES));
+    world.worker(jobs::QUEUE, jobs::MANIFEST, |_| done(&()));
+    let _: serde_json::Value = world.call(B, &Call::Start(Box::new(message()))).unwrap();
+    let life = crate::world::life(&mut world);
+    let files = vec![file("talk.mp3", "audio/mpeg"), file("b.jpg", "image/jpeg")];
+    let _: HaveAnswer = world.call(B, &Call::Files { life, from: 0, files, last: true }).unwrap();
+    assert_eq!(status(&mut world).status, "AUDIO_TRANSCRIPTION");
+    let order = orders(&mut world, "audio").remove(0);
+    let report = Report {
+        output_r2_key: Some("staging/b1/talk.mp3.txt".to_owned()),
+        output_file_size: Some(12),
+        ..Report::success()
+    };
+    callback(&mut world, &order.attempt, report).unwrap();
+    assert_eq!(status(&mut world).status, "IMAGE_PROCESSING");
+    let names: Vec<_> = output(&mut world).into_iter().map(|file| file.file_name).collect();
+    assert_eq!(names, ["talk.mp3", "talk.mp3.txt", "b.jpg"]);
+}

@@ -1,0 +1,232 @@
+//! `/preprocess`: batches of scans, their tasks, and what workers use.
+
+mod blobs;
+mod live;
+
+use crate::app::App;
+use crate::body::{AnyBody, JsonBody};
+use crate::error::ApiError;
+use crate::page;
+use crate::params::Params;
+use crate::path::{At, Named};
+use crate::role::Role;
+use crate::route::Routes;
+use abide_core::job::NewJob;
+use abide_core::json::Json as JsonText;
+use abide_core::name::Kind;
+use abide_core::object::{Incarnation, ObjectKey};
+use abide_engine::Object;
+use abide_preprocess::calls::{AttemptRef, FilePage, TaskPage};
+use abide_preprocess::report::ReportStatus;
+use abide_preprocess::{Batch, Call, QueueMessage, Report, Service, jobs};
+use abide_store::{Answer, Read};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// The name by which clients know the service.
+const NAME: &str = "arke-preprocessing-orchestrator";
+
+/// Its routes.
+pub(crate) fn routes() -> Routes {
+    use Role::{Anyone, Operate, Read};
+    Routes::new()
+        .get("/preprocess/health", Anyone, "whether the service is there", health)
+        .get("/preprocess/status/{batch}", Read, "how far a batch is", status)
+        .post(
+            "/preprocess/callback/{batch}/{task}",
+            Anyone,
+            "how a task went; its signature says who may",
+            callback,
+        )
+        .post(
+            "/preprocess/uploads/{batch}/{task}",
+            Anyone,
+            "URLs for outputs of a task; its signature says who may",
+            blobs::uploads,
+        )
+        .post("/preprocess/admin/reset/{batch}", Operate, "stop a batch, its workers and machines", reset)
+        .post("/preprocess/queue", Operate, "bring a queue message, which starts a batch", queue)
+        .post("/preprocess/test", Operate, "the same, for trying it out", queue)
+        .get("/preprocess/batches", Read, "batches by name", batches)
+        .get("/preprocess/batches/{batch}/tasks", Read, "its tasks, by phase and status", tasks)
+        .post("/preprocess/batches/{batch}/tasks/{task}/retry", Operate, "try a failed task again", retry)
+        .get("/preprocess/batches/{batch}/inputs", Read, "its inputs and how they ended", inputs)
+        .get("/preprocess/batches/{batch}/files", Read, "its files as they are delivered", files)
+        .get(
+            "/preprocess/batches/{batch}/events",
+            Read,
+            "how far it is, live, as server-sent events",
+            live::events,
+        )
+        .get(
+            "/preprocess/blob/{bucket}/{*key}",
+            Anyone,
+            "a blob of a local bucket; its signature says who may",
+            blobs::get,
+        )
+        .put("/preprocess/blob/{bucket}/{*key}", Anyone, "put one; its signature says who may", blobs::put)
+        .get("/preprocess/asset/{asset}", Read, "an image in its usual variant", blobs::asset)
+        .get(
+            "/preprocess/asset/{asset}/{variant}",
+            Read,
+            "an image as thumb, medium, large or original",
+            blobs::variant,
+        )
+        .get("/asset/{asset}/{variant}", Read, "the same", blobs::variant)
+}
+
+/// A task of a batch.
+pub(crate) struct TaskAt {
+    batch: String,
+    task: String,
+}
+
+impl Named for TaskAt {
+    type Segments = (String, String);
+
+    fn named((batch, task): (String, String)) -> Result<TaskAt, ApiError> {
+        Ok(TaskAt { batch, task })
+    }
+}
+
+/// What proves which attempt of a task a request is from.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Proof {
+    life: i64,
+    attempt: u32,
+    signature: String,
+}
+
+impl Proof {
+    fn of(&self, task_id: String) -> AttemptRef {
+        AttemptRef { life: Incarnation(self.life), task_id, attempt: self.attempt }
+    }
+}
+
+/// The service: its routes are there only with it.
+fn service(app: &App) -> &Service {
+    app.services().preprocess.as_ref().expect("its routes are there only with it")
+}
+
+async fn ask(app: &App, batch: &str, call: &Call) -> Result<JsonText, ApiError> {
+    app.ask(ObjectKey::new(Batch::KIND, batch)?, call).await
+}
+
+#[derive(Serialize)]
+pub(crate) struct Health {
+    status: &'static str,
+    service: &'static str,
+    timestamp: String,
+}
+
+async fn health(State(app): State<App>) -> Json<Health> {
+    let timestamp = abide_preprocess::iso(app.engine().now());
+    Json(Health { status: "ok", service: NAME, timestamp })
+}
+
+async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Status).await.map(Json)
+}
+
+async fn callback(
+    State(app): State<App>,
+    At(at): At<TaskAt>,
+    Params(proof): Params<Proof>,
+    JsonBody(report): JsonBody<Report>,
+) -> Result<Json<JsonText>, ApiError> {
+    let succeeded = report.status == ReportStatus::Success;
+    let pixels = report.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
+    let (attempt, signature) = (proof.of(at.task), proof.signature);
+    let call = Call::Callback { attempt, signature, report: Box::new(report) };
+    let answer = ask(&app, &at.batch, &call).await?;
+    service(&app).metrics().called_back(succeeded, pixels.unwrap_or(0));
+    Ok(Json(answer))
+}
+
+async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Reset).await.map(Json)
+}
+
+#[derive(Serialize)]
+struct Queued {
+    ok: bool,
+    batch_id: String,
+    job: abide_core::job::JobId,
+}
+
+/// A message goes the way of the queue: it is checked here, so that whoever sends it hears of what is wrong with it.
+async fn queue(State(app): State<App>, AnyBody(body): AnyBody) -> Result<Response, ApiError> {
+    let value = body.decode::<serde_json::Value>().map_err(|error| ApiError::bad(error.0))?;
+    let message = QueueMessage::read(&value).map_err(|error| ApiError::bad(error.to_string()))?;
+    let job = NewJob::of(jobs::MESSAGES, jobs::START, &message);
+    let job = job.map_err(|error| ApiError::bad(error.to_string()))?;
+    let enqueued = app.engine().enqueue(vec![job]).await?;
+    let job = enqueued.first().map(|enqueued| enqueued.job());
+    let job = job.ok_or_else(|| ApiError::bad("the queue took nothing"))?;
+    let queued = Queued { ok: true, batch_id: message.batch_id.to_string(), job };
+    Ok((StatusCode::ACCEPTED, Json(queued)).into_response())
+}
+
+/// Which batches to list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParams {
+    after: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct BatchPage {
+    batches: Vec<JsonText>,
+    next: Option<String>,
+}
+
+/// Batches on one page: each is asked how far it is.
+const BATCHES: usize = 50;
+
+async fn batches(State(app): State<App>, Params(params): Params<ListParams>) -> Result<Response, ApiError> {
+    let limit = page::items(params.limit)?.min(BATCHES);
+    let after = params.after.map(|after| ObjectKey::new(Batch::KIND, after)).transpose()?;
+    let read = Read::Objects { kind: Some(Kind::new(Batch::KIND)?), after, limit };
+    let Answer::Objects(objects) = app.read(read).await? else {
+        unreachable!("the store answers about objects in kind")
+    };
+    let next = page::next(&objects, limit, |last| last.object.name.as_str().to_owned());
+    let mut batches = Vec::with_capacity(objects.len());
+    for view in objects {
+        // One that was deleted meanwhile is no batch any more.
+        batches.extend(ask(&app, view.object.name.as_str(), &Call::Status).await.ok());
+    }
+    Ok(Json(BatchPage { batches, next }).into_response())
+}
+
+async fn tasks(
+    State(app): State<App>,
+    At(batch): At<String>,
+    Params(page): Params<TaskPage>,
+) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Tasks(page)).await.map(Json)
+}
+
+async fn inputs(
+    State(app): State<App>,
+    At(batch): At<String>,
+    Params(page): Params<FilePage>,
+) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Inputs(page)).await.map(Json)
+}
+
+async fn files(
+    State(app): State<App>,
+    At(batch): At<String>,
+    Params(page): Params<FilePage>,
+) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Output(page)).await.map(Json)
+}
+
+async fn retry(State(app): State<App>, At(at): At<TaskAt>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &at.batch, &Call::Retry { task_id: at.task }).await.map(Json)
+}

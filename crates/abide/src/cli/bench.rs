@@ -1,0 +1,43 @@
+//! The parts of `abide bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::bench::preprocess::ChildPreset;
+
+const PREPROCESS_HELP: &str = "\
+Each contender converts the same scans, made for this run, in a process of its own with one thread: the default preset,
+the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.";
+
+/// One part of the bench.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchPart {
+    /// Measure the conversion of scans to JPEG: time, bytes, likeness and memory.
+    #[command(after_help = PREPROCESS_HELP)]
+    Preprocess(PreprocessBench),
+}
+
+/// Flags of the bench of conversions.
+#[derive(Debug, Args)]
+pub(crate) struct PreprocessBench {
+    /// How many scans of each kind.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) images: u32,
+
+    /// Percent of the full sides of the scans, for a quick look.
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) scale: u32,
+
+    /// Do not install and measure sharp.
+    #[arg(long)]
+    pub(crate) no_sharp: bool,
+
+    /// What a process started by the bench does.
+    #[arg(long, hide = true)]
+    pub(crate) child: Option<ChildPreset>,
+
+    /// What such a process converts: a scan and its JPEG, in turn.
+    #[arg(hide = true, requires = "child")]
+    pub(crate) files: Vec<PathBuf>,
+}

@@ -1,0 +1,149 @@
+//! The folder that is preprocessed: its files, in order.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::failure::Failure;
+
+/// Folders in folders, at most.
+const DEPTH: usize = 64;
+
+/// A folder as it was looked at.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// Where it is.
+    pub(super) root: PathBuf,
+    /// Its files, by path.
+    pub(super) files: Vec<File>,
+    /// All their bytes.
+    pub(super) bytes: u64,
+    /// The device that they are on.
+    pub(super) device: u64,
+}
+
+/// One file.
+#[derive(Debug)]
+pub(super) struct File {
+    /// From the root.
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    modified: i64,
+    pub(super) content_type: &'static str,
+}
+
+/// By how names end: what phases and people take it for.
+const TYPES: [(&str, &str); 14] = [
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("png", "image/png"),
+    ("webp", "image/webp"),
+    ("pdf", "application/pdf"),
+    ("jp2", "image/jp2"),
+    ("heic", "image/heic"),
+    ("gif", "image/gif"),
+    ("txt", "text/plain"),
+    ("json", "application/json"),
+    ("mp3", "audio/mpeg"),
+    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+];
+/// Those that a phase takes.
+const CONVERTED: [&str; 5] = ["image/tiff", "image/jpeg", "image/png", "image/webp", "application/pdf"];
+
+impl File {
+    pub(super) fn is_convertible(&self) -> bool {
+        CONVERTED.contains(&self.content_type)
+    }
+}
+
+impl Folder {
+    /// Looks at a folder. Links are not followed.
+    pub(super) fn read(dir: &Path) -> Result<Folder, Failure> {
+        let unreadable = |path: &Path, error: io::Error| Failure::Input { path: path.to_owned(), error };
+        let root = dir.canonicalize().map_err(|error| unreadable(dir, error))?;
+        let metadata = fs::metadata(&root).map_err(|error| unreadable(&root, error))?;
+        let mut files = Vec::new();
+        let mut open = vec![(root.clone(), 0)];
+        while let Some((dir, depth)) = open.pop() {
+            for entry in fs::read_dir(&dir).map_err(|error| unreadable(&dir, error))? {
+                let entry = entry.map_err(|error| unreadable(&dir, error))?;
+                let (path, found) = (entry.path(), entry.file_type());
+                let found = found.map_err(|error| unreadable(&path, error))?;
+                if found.is_dir() && depth < DEPTH {
+                    open.push((path, depth + 1));
+                } else if found.is_file() {
+                    let metadata = entry.metadata().map_err(|error| unreadable(&path, error))?;
+                    files.push(file(&root, &path, &metadata)?);
+                }
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        Ok(Folder { root, files, bytes, device: metadata.dev() })
+    }
+
+    /// Files that a phase takes.
+    pub(super) fn convertible(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.is_convertible())
+    }
+
+    /// The same for the same files, so that the same command goes on.
+    pub(super) fn batch_id(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.root.as_os_str().as_encoded_bytes());
+        for file in &self.files {
+            hash.update(file.path.as_bytes());
+            hash.update(file.bytes.to_le_bytes());
+            hash.update(file.modified.to_le_bytes());
+        }
+        let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        format!("folder-{digest}")
+    }
+
+    /// Where a file is in staging.
+    pub(super) fn key(&self, batch: &str, file: &File) -> String {
+        format!("staging/{batch}/{}", file.path)
+    }
+
+    /// The manifest of the folder as one batch, one directory after the other.
+    pub(super) fn manifest(&self, batch: &str) -> Value {
+        let entries = self.files.iter().map(|file| {
+            json!({
+                "r2_key": self.key(batch, file),
+                "logical_path": file.path,
+                "file_name": file.path.rsplit('/').next().unwrap_or(&file.path),
+                "file_size": file.bytes,
+                "content_type": file.content_type,
+            })
+        });
+        let files: Vec<Value> = entries.collect();
+        json!({
+            "batch_id": batch,
+            "total_files": files.len(),
+            "total_bytes": self.bytes,
+            "directories": [{ "directory_path": "/", "processing_config": {}, "files": files }],
+        })
+    }
+}
+
+fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Failure> {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    let Some(relative) = relative.to_str() else {
+        let error = io::Error::other("its name is not UTF-8: rename it");
+        return Err(Failure::Input { path: path.to_owned(), error });
+    };
+    let extension = relative.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+    let known = TYPES.iter().find(|(known, _)| *known == extension);
+    Ok(File {
+        path: relative.to_owned(),
+        bytes: metadata.len(),
+        modified: metadata.mtime(),
+        content_type: known.map_or("application/octet-stream", |(_, content_type)| content_type),
+    })
+}

@@ -1,0 +1,261 @@
+//! `abide preprocess`: a folder of scans to web images and pages, in this process.
+
+mod estimate;
+mod export;
+mod folder;
+mod progress;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use abide_blob::Key;
+use abide_engine::CallError;
+use abide_preprocess::calls::{Call, FilePage, InputsAnswer, StartAnswer, StatusAnswer};
+use abide_preprocess::file::InputEnd;
+use abide_preprocess::{QueueMessage, Service, Site};
+use indicatif::{HumanBytes, HumanDuration};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::{PreprocessArgs, PresetArg};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::host::{Host, Listen, runtime, told_to_stop};
+use crate::output::Output;
+use crate::services::{Hosted, preprocess as service};
+use estimate::Estimate;
+use folder::Folder;
+use progress::Progress;
+
+/// What is needed to go on after a stop, in the folder of results.
+const STATE_DIR: &str = ".abide";
+/// How often the batch is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+/// Past this, it is said what the faster preset would take.
+const LONG: Duration = Duration::from_secs(10 * 60);
+
+/// How an input ended that was not converted.
+#[derive(Debug, Serialize)]
+struct Left {
+    file: String,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    batch: String,
+    out: String,
+    converted: u64,
+    passed_through: Vec<Left>,
+    failed: Vec<Left>,
+    written: u64,
+    written_bytes: u64,
+}
+
+/// Preprocesses a folder.
+pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> Result<(), Failure> {
+    let folder = Folder::read(&args.dir)?;
+    let out = out_dir(args, &folder)?;
+    config.launcher.preset = match args.preset {
+        PresetArg::Default => "default",
+        PresetArg::Fast => "fast",
+    };
+    let estimate = Estimate::of(&folder, &out, config.launcher.in_flight)?;
+    say(&folder, &estimate, args.preset, output);
+    estimate.check(&out)?;
+    if args.dry_run || folder.files.is_empty() {
+        return Ok(());
+    }
+    config.store.data_dir = out.join(STATE_DIR);
+    config.buckets.kind = "local";
+    config.launcher.kind = "local";
+    config.launcher.credentials = "presigned";
+    config.preprocess.orchestrator_url = String::new();
+    config.preprocess.worker_url = String::new();
+    runtime()?.block_on(async {
+        let told = told_to_stop().map_err(Failure::System)?;
+        let mut hosted = Hosted::only(abide_engine::Registry::new());
+        let service = service::begin(&mut hosted, service::setup(&config)?, String::new())?;
+        let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--out" };
+        let host = Host::start(&config, hosted, listen).await?;
+        let done = tokio::select! {
+            done = work(&service, &folder, &out, output) => done.map(Some),
+            () = told => Ok(None),
+        };
+        host.stop().await;
+        match done? {
+            Some(summary) => finish(&summary, output),
+            None => Err(Failure::Interrupted),
+        }
+    })
+}
+
+fn out_dir(args: &PreprocessArgs, folder: &Folder) -> Result<PathBuf, Failure> {
+    let beside = || {
+        let name = folder.root.file_name().map_or("scans".into(), |name| name.to_string_lossy().into_owned());
+        folder.root.with_file_name(format!("{name}-web"))
+    };
+    let out = args.out.clone().unwrap_or_else(beside);
+    let unusable = |error| Failure::Input { path: out.clone(), error };
+    let absolute = std::path::absolute(&out).map_err(unusable)?;
+    let real = absolute.canonicalize().unwrap_or(absolute);
+    if real.starts_with(&folder.root) || folder.root.starts_with(&real) {
+        let message = format!(
+            "{} and {} are in each other, and nothing is written to a source: choose another --out",
+            real.display(),
+            folder.root.display()
+        );
+        return Err(Failure::Unusable(message));
+    }
+    Ok(real)
+}
+
+/// Before it starts: what there is, what it needs and how long it will take.
+fn say(folder: &Folder, estimate: &Estimate, preset: PresetArg, output: Output) {
+    let Estimate { needed_bytes, free_bytes, .. } = *estimate;
+    let time = estimate.time(preset);
+    let mut text = format!(
+        "{} files, {}; {} to convert\ndisk: about {} needed, {} free\ntime: about {}",
+        folder.files.len(),
+        HumanBytes(folder.bytes),
+        folder.convertible().count(),
+        HumanBytes(needed_bytes),
+        HumanBytes(free_bytes),
+        HumanDuration(time),
+    );
+    if preset == PresetArg::Default && time > LONG {
+        let fast = HumanDuration(estimate.time(PresetArg::Fast));
+        text.push_str(&format!("; --preset fast would take about {fast}, for larger files"));
+    }
+    let document = json!({
+        "files": folder.files.len(),
+        "bytes": folder.bytes,
+        "to_convert": folder.convertible().count(),
+        "needed_bytes": needed_bytes,
+        "free_bytes": free_bytes,
+        "estimated_seconds": time.as_secs_f64(),
+        "estimated_seconds_fast": estimate.time(PresetArg::Fast).as_secs_f64(),
+    });
+    output.message(&text, &document);
+}
+
+/// Brings the folder's files to staging, starts the batch or finds it, and waits until it is done.
+async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) -> Result<Summary, Failure> {
+    let site = service.site().await;
+    let batch = folder.batch_id();
+    let known = site.ask::<StatusAnswer>(&batch, &Call::Status).await;
+    if !known.is_ok_and(|status| status.status != "ERROR") {
+        let message = stage(service, folder, &batch).await?;
+        site.ask::<StartAnswer>(&batch, &Call::Start(Box::new(message))).await.map_err(asking)?;
+    }
+    let mut progress = Progress::new(output);
+    let status = loop {
+        let status = match site.ask::<StatusAnswer>(&batch, &Call::Status).await {
+            Ok(status) => status,
+            // One that begins anew is gone for a moment.
+            Err(CallError::Refused(_)) => {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            }
+            Err(error) => return Err(asking(error)),
+        };
+        progress.show(&status);
+        match status.status.as_str() {
+            "DONE" | "ERROR" => break status,
+            _ => tokio::time::sleep(LOOK).await,
+        }
+    };
+    progress.end();
+    if let Some(error) = status.error {
+        return Err(Failure::Unusable(format!("the batch ended with an error: {error}")));
+    }
+    let exported = export::export(service, &site, folder, &batch, out).await?;
+    let (passed_through, failed) = ends(&site, &batch, folder).await?;
+    Ok(Summary {
+        batch,
+        out: out.display().to_string(),
+        converted: status.inputs.converted,
+        passed_through,
+        failed,
+        written: exported.files,
+        written_bytes: exported.bytes,
+    })
+}
+
+fn asking(error: CallError) -> Failure {
+    Failure::Unusable(format!("the batch does not answer: {error}"))
+}
+
+/// Files and manifest to staging. Files are linked, not copied, where the file system can.
+async fn stage(service: &Service, folder: &Folder, batch: &str) -> Result<QueueMessage, Failure> {
+    let staging = &service.buckets().staging;
+    for file in &folder.files {
+        let key = Key::new(&folder.key(batch, file)).map_err(abide_blob::BlobError::from)?;
+        let there = staging.head(&key).await.is_ok_and(|found| found.bytes == file.bytes);
+        if !there {
+            staging.put_file(&key, &folder.root.join(&file.path), file.content_type).await?;
+        }
+    }
+    let manifest = folder.manifest(batch).to_string();
+    let key = format!("manifests/{batch}.json");
+    let manifest_key = Key::new(&key).map_err(abide_blob::BlobError::from)?;
+    staging.put(&manifest_key, manifest.into(), "application/json").await?;
+    let message = json!({
+        "batch_id": batch,
+        "manifest_r2_key": key,
+        "r2_prefix": format!("staging/{batch}/"),
+        "uploader": "abide preprocess",
+        "root_path": folder.root.display().to_string(),
+        "total_files": folder.files.len(),
+        "total_bytes": folder.bytes,
+        "metadata": {},
+    });
+    QueueMessage::read(&message).map_err(|error| Failure::Unusable(error.to_string()))
+}
+
+/// Inputs that were not converted, each with its reason.
+async fn ends(site: &Site, batch: &str, folder: &Folder) -> Result<(Vec<Left>, Vec<Left>), Failure> {
+    let (mut passed_through, mut failed) = (Vec::new(), Vec::new());
+    let mut after = None;
+    let mut files = folder.files.iter();
+    loop {
+        let call = Call::Inputs(FilePage { after, limit: None });
+        let page: InputsAnswer = site.ask(batch, &call).await.map_err(asking)?;
+        for input in page.inputs {
+            // Inputs are in the order of the manifest, which is the folder's.
+            let file = files.next().map_or(input.file_name, |file| file.path.clone());
+            match input.end {
+                InputEnd::PassedThrough { reason } => passed_through.push(Left { file, reason }),
+                InputEnd::Failed { reason } => failed.push(Left { file, reason }),
+                InputEnd::Converted | InputEnd::Open => {}
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok((passed_through, failed)),
+        }
+    }
+}
+
+fn finish(summary: &Summary, output: Output) -> Result<(), Failure> {
+    let mut text = format!(
+        "converted       {:>8}\npassed through  {:>8}\nfailed          {:>8}\nwritten         {:>8}  {} in {}\n",
+        summary.converted,
+        summary.passed_through.len(),
+        summary.failed.len(),
+        summary.written,
+        HumanBytes(summary.written_bytes),
+        summary.out,
+    );
+    for (title, left) in [("passed through", &summary.passed_through), ("failed", &summary.failed)] {
+        for Left { file, reason } in left {
+            text.push_str(&format!("{title}: {file}: {reason}\n"));
+        }
+    }
+    output.data(&text, summary)?;
+    match summary.failed.len() {
+        0 => Ok(()),
+        failed => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
+    }
+}

@@ -1,0 +1,69 @@
+//! How far a batch is: a bar for each phase at a terminal, a line now and then elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+
+use abide_preprocess::calls::{PhaseProgress, StatusAnswer};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use crate::output::Output;
+
+/// A line is said each so many parts of a phase.
+const PARTS: u64 = 10;
+
+pub(super) struct Progress {
+    output: Output,
+    bars: Option<MultiProgress>,
+    of_phases: BTreeMap<String, ProgressBar>,
+    said: BTreeMap<String, u64>,
+}
+
+impl Progress {
+    pub(super) fn new(output: Output) -> Progress {
+        let shown = output == Output::Text && io::stderr().is_terminal();
+        Progress {
+            output,
+            bars: shown.then(MultiProgress::new),
+            of_phases: BTreeMap::new(),
+            said: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn show(&mut self, status: &StatusAnswer) {
+        for phase in status.phases.iter().filter(|phase| phase.progress.tasks_total > 0) {
+            match &self.bars {
+                Some(bars) => {
+                    let bar = self.of_phases.entry(phase.phase.clone()).or_insert_with(|| bar(bars, phase));
+                    bar.set_length(phase.progress.tasks_total);
+                    bar.set_position(over(phase));
+                }
+                None => self.say(phase),
+            }
+        }
+    }
+
+    fn say(&mut self, phase: &PhaseProgress) {
+        let (over, total) = (over(phase), phase.progress.tasks_total);
+        let part = over * PARTS / total;
+        if self.said.insert(phase.phase.clone(), part).is_none_or(|said| said < part) {
+            self.output.message(&format!("{}: {over} of {total}", phase.phase), phase);
+        }
+    }
+
+    pub(super) fn end(self) {
+        for bar in self.of_phases.values() {
+            bar.finish();
+        }
+    }
+}
+
+fn over(phase: &PhaseProgress) -> u64 {
+    phase.progress.tasks_completed + phase.progress.tasks_failed
+}
+
+fn bar(bars: &MultiProgress, phase: &PhaseProgress) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:17} [{bar:30}] {pos}/{len} {per_sec} {eta}");
+    let bar = bars.add(ProgressBar::new(phase.progress.tasks_total).with_prefix(phase.phase.clone()));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+    bar
+}
