@@ -38,6 +38,22 @@ fn every_option_is_shown_with_its_value_and_source() {
     jobs.workers                           4             env ABIDE_JOBS_WORKERS
     jobs.lease_ms                          5000          default
     coordinator.retain_finished_for_ms     3600000       default
+    llm.base_url                                         default
+    llm.api_key                            (not set)     default
+    llm.model                                            default
+    llm.timeout_ms                         30000         default
+    llm.concurrency                        3             default
+    llm.input_price_micros                 0             default
+    llm.output_price_micros                0             default
+    llm.budget_micros                      0             default
+    links.metadata_lane                    8             default
+    links.ai_lane                          3             default
+    sync.open                              true          default
+    sync.jwt_secret                        (not set)     default
+    sync.jwt_public_key_file                             default
+    sync.jwt_private_key_file                            default
+    sync.jwt_issuer                                      default
+    sync.jwt_audience                                    default
     fetch.allow_private                    false         default
     fetch.user_agent                                     default
     fetch.robots                           true          default
@@ -68,7 +84,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     preprocess.cdn_api_url                               default
     preprocess.cdn_public_url                            default
     launcher.kind                          local         default
-    launcher.in_flight                     2             env ABIDE_LAUNCHER_IN_FLIGHT
+    launcher.in_flight                     2             default
     launcher.credentials                   presigned     default
     launcher.preset                        default       default
     launcher.command                                     default
@@ -93,6 +109,9 @@ fn every_option_is_shown_with_its_value_and_source() {
     buckets.account_id                                   default
     buckets.access_key_id                                default
     buckets.secret_access_key              (not set)     default
+    entities.url                                         default
+    entities.token                         (not set)     default
+    entities.max_upload_bytes              104857600     default
     telemetry.otlp_endpoint                              default
     telemetry.otlp_headers                 (not set)     default
     telemetry.service_name                 abide         default
