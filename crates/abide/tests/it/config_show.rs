@@ -84,7 +84,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     preprocess.cdn_api_url                               default
     preprocess.cdn_public_url                            default
     launcher.kind                          local         default
-    launcher.in_flight                     2             default
+    launcher.in_flight                     2             env ABIDE_LAUNCHER_IN_FLIGHT
     launcher.credentials                   presigned     default
     launcher.preset                        default       default
     launcher.command                                     default
