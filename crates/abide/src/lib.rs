@@ -103,7 +103,7 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Links { command } => {
             let config = Config::from_resolved(&resolved);
-            logging::start(&config.log)?;
+            logging::start(&config.log, None)?;
             commands::links::run(&config, command, output)
         }
         Command::Config { command: ConfigCommand::Show(_) } => commands::config_show::run(&resolved, output),
