@@ -43,10 +43,14 @@ fn a_link_is_saved_processed_shown_changed_and_found() {
     let id = saved["link"]["id"].as_str().expect("an id").to_owned();
     let gone = save(&server, &site.url("/gone"))["link"]["id"].as_str().expect("an id").to_owned();
     wait_until_done(&server, 2);
+    // Answered when it has come back by the log, and so has all that was before it.
+    let change = json!({ "state": "completed", "tags": { "add": ["rust"], "remove": ["to-read"] } });
+    let changed = server.ok(&format!("PATCH /links/api/links/{id}"), &change.to_string());
+    assert_eq!((&changed["state"], &changed["tags"]), (&json!("completed"), &json!(["rust"])));
     let link = server.ok(&format!("GET /links/api/links/{id}"), "");
     let expected = json!({
         "title": "Page /rust", "description": "About /rust", "image": site.url("/cover.png"),
-        "favicon": site.url("/favicon.ico"), "tags": ["to-read"], "state": "inbox", "processing": "done",
+        "favicon": site.url("/favicon.ico"), "tags": ["rust"], "state": "completed", "processing": "done",
         "error": null, "url": site.url("/rust"),
     });
     for (name, value) in expected.as_object().expect("an object") {
@@ -56,9 +60,6 @@ fn a_link_is_saved_processed_shown_changed_and_found() {
     let failed = server.ok(&format!("GET /links/api/links/{gone}"), "");
     assert_eq!((&failed["processing"], &failed["error"]), (&json!("failed"), &json!("fetch:404")));
 
-    let change = json!({ "state": "completed", "tags": { "add": ["rust"], "remove": ["to-read"] } });
-    let changed = server.ok(&format!("PATCH /links/api/links/{id}"), &change.to_string());
-    assert_eq!((&changed["state"], &changed["tags"]), (&json!("completed"), &json!(["rust"])));
     let listed = server.ok("GET /links/api/links?state=completed", "");
     assert_eq!((ids(&listed), &listed["total"]), (vec![id.as_str()], &json!(1)));
     let found = server.ok("GET /links/api/links?q=memory+nothing", "");

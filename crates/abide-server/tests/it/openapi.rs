@@ -226,3 +226,28 @@ fn answers_of_coordinators_are_as_documented() {
     }
     judge.ask("POST", "/coordinator/{name}/clear", "/coordinator/a/clear", "");
 }
+
+#[test]
+fn answers_about_stores_and_links_are_as_documented() {
+    let judge = judge();
+    let save = r#"{"url": "http://localhost:1/", "tags": ["a"]}"#;
+    let saved = judge.ask("POST", "/links/api/links", "/links/api/links", save).json();
+    let id = saved["link"]["id"].as_str().unwrap();
+    let one = format!("/links/api/links/{id}");
+    judge.ask("GET", "/links/api/links/{id}", &one, "");
+    judge.ask("PATCH", "/links/api/links/{id}", &one, r#"{"state": "completed", "tags": {"set": ["b"]}}"#);
+    judge.ask("POST", "/links/api/links/{id}/cancel", &format!("{one}/cancel"), "");
+    judge.ask("POST", "/links/api/links/{id}/reprocess", &format!("{one}/reprocess"), "");
+    judge.ask("GET", "/links/api/links", "/links/api/links?q=localhost&sort=oldest", "");
+    judge.ask("POST", "/links/api/ingest", "/links/api/ingest", r#"{"url": "http://localhost:1/"}"#);
+    judge.ask("POST", "/links/api/import", "/links/api/import", r#"{"urls": ["http://localhost:1/2"]}"#);
+    let batch = r#"{"where": {"state": "all"}, "changes": {"state": "archive"}}"#;
+    judge.ask("POST", "/links/api/links/batch-update", "/links/api/links/batch-update", batch);
+    let events = r#"{"events": [{"name": "n", "args": 1}], "clientId": "c", "sessionId": "s", "key": "k"}"#;
+    judge.ask("POST", "/sync/{store}/events", "/sync/local/events", events);
+    judge.ask("GET", "/sync/{store}", "/sync/local", "");
+    let made = judge.ask("POST", "/links/keys", "/links/keys", r#"{"org": "acme"}"#).json();
+    judge.ask("GET", "/links/keys", "/links/keys", "");
+    let key = format!("/links/keys/{}", made["id"].as_str().unwrap());
+    judge.ask("DELETE", "/links/keys/{id}", &key, "");
+}

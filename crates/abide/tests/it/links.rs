@@ -33,14 +33,14 @@ fn site(latency: Duration) -> Server {
 
 /// A model that answers every question with a note about its first line, and what it was asked.
 fn model() -> (String, Arc<Mutex<Vec<Value>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("as the test made it");
+    let base_url = format!("http://{}/v1", listener.local_addr().expect("as the test made it"));
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             if let Ok(question) = answer(stream) {
-                seen.lock().unwrap().push(question);
+                seen.lock().expect("as the test made it").push(question);
             }
         }
     });
@@ -55,7 +55,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<Value> {
         reader.read_line(&mut line)?;
         match line.trim_end().split_once(": ") {
             Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.parse().unwrap()
+                length = value.parse().expect("as the test made it")
             }
             Some(_) => {}
             None if line.trim_end().is_empty() => break,
@@ -77,7 +77,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<Value> {
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{reply}",
         reply.len()
     )?;
-    Ok(serde_json::from_slice(&body).unwrap())
+    Ok(serde_json::from_slice(&body).expect("as the test made it"))
 }
 
 /// The events of the store `local` past `after`, as they come.
@@ -88,9 +88,10 @@ struct Tail {
 
 impl Tail {
     fn open(served: &Served, after: i64) -> Tail {
-        let mut stream = TcpStream::connect(served.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        write!(stream, "GET /sync/local/tail?after={after} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut stream = TcpStream::connect(served.address).expect("as the test made it");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("as the test made it");
+        write!(stream, "GET /sync/local/tail?after={after} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .expect("as the test made it");
         Tail { lines: BufReader::new(stream).lines(), last: after }
     }
 
@@ -98,7 +99,7 @@ impl Tail {
         loop {
             let line = self.lines.next().expect("the tail goes on").expect("text");
             if let Some(data) = line.strip_prefix("data: ") {
-                let event: Value = serde_json::from_str(data).unwrap();
+                let event: Value = serde_json::from_str(data).expect("as the test made it");
                 assert_eq!(event["seqNum"], self.last + 1);
                 self.last += 1;
                 return event;
@@ -110,7 +111,7 @@ impl Tail {
     fn until_ended(&mut self, mut count: usize) {
         while count > 0 {
             let event = self.next();
-            let name = event["name"].as_str().unwrap();
+            let name = event["name"].as_str().expect("as the test made it");
             assert_ne!(name, "v1.LinkProcessingFailed", "{event}");
             count -= usize::from(name == "v1.LinkProcessingCompleted");
         }
@@ -148,10 +149,12 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     let listed = ok(&place.run("links list --json"));
     assert_eq!(listed["total"], 1);
     assert_ne!(listed["links"][0]["processing"], "done");
-    let id = listed["links"][0]["id"].as_str().unwrap().to_owned();
+    let id = listed["links"][0]["id"].as_str().expect("as the test made it").to_owned();
 
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     Tail::open(&served, 0).until_ended(1);
+    // Answered when it has come back by the log, and so has all that was before it.
+    served.ok(&format!("PATCH /links/api/links/{id}"), r#"{"state": "completed"}"#);
     let added = ok(&place.run(&format!("links add --json {}", site.url("/one#part"))));
     assert_eq!((&added[0]["created"], &added[0]["link"]["id"]), (&json!(false), &json!(id)));
     let shown = ok(&place.run(&format!("links show {id} --json")));
@@ -162,7 +165,7 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     );
     assert_eq!(ok(&place.run("links search --json model wrote --all"))["links"][0]["id"], json!(id));
     assert_eq!(place.run("links show none").code, Some(1));
-    let asked = asked.lock().unwrap();
+    let asked = asked.lock().expect("as the test made it");
     assert_eq!(asked.len(), 1);
     assert!(asked[0].to_string().contains("Durable objects keep"), "{}", asked[0]);
 }
@@ -174,13 +177,19 @@ fn keys_are_made_and_revoked_beside_a_server_and_without_one() {
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     let late = ok(&place.run("links key create --org acme --source extension --json"));
     let status = |key: &Value| {
-        let bearer = format!("Bearer {}", key["key"].as_str().unwrap());
+        let bearer = format!("Bearer {}", key["key"].as_str().expect("as the test made it"));
         let headers = [("Authorization", bearer.as_str())];
-        served.client().request("GET /links/api/links", &headers, "").unwrap().status
+        served.client().request("GET /links/api/links", &headers, "").expect("as the test made it").status
     };
     assert_eq!((status(&early), status(&late)), (200, 200));
-    assert_eq!(ok(&place.run("links key list --json"))["keys"].as_array().unwrap().len(), 2);
-    assert_eq!(place.run(&format!("links key revoke {}", early["id"].as_str().unwrap())).code, Some(0));
+    assert_eq!(
+        ok(&place.run("links key list --json"))["keys"].as_array().expect("as the test made it").len(),
+        2
+    );
+    assert_eq!(
+        place.run(&format!("links key revoke {}", early["id"].as_str().expect("as the test made it"))).code,
+        Some(0)
+    );
     assert_eq!((status(&early), status(&late)), (403, 200));
     assert_eq!(served.ask("GET /links/api/links", "").status, 403);
 }
@@ -210,11 +219,15 @@ fn survives(links: usize, kills: &[usize], latency: Duration) -> Duration {
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     let mut counts: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
     let mut all = Tail::open(&served, 0);
-    while all.last < served.ok("GET /sync/local", "")["head"].as_i64().unwrap() {
+    while all.last < served.ok("GET /sync/local", "")["head"].as_i64().expect("as the test made it") {
         let event = all.next();
         let args = &event["args"];
-        let link = args["linkId"].as_str().or(args["id"].as_str()).unwrap().to_owned();
-        *counts.entry(event["name"].as_str().unwrap().to_owned()).or_default().entry(link).or_default() += 1;
+        let link = args["linkId"].as_str().or(args["id"].as_str()).expect("as the test made it").to_owned();
+        *counts
+            .entry(event["name"].as_str().expect("as the test made it").to_owned())
+            .or_default()
+            .entry(link)
+            .or_default() += 1;
     }
     for name in
         ["v2.LinkCreated", "v1.LinkProcessingStarted", "v1.LinkProcessingCompleted", "v1.LinkSummarized"]
