@@ -102,7 +102,9 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         Command::Doctor(_) => commands::doctor::run(&Config::from_resolved(&resolved), output),
         Command::Completions { shell } => commands::completions::run(*shell),
         Command::Links { command } => {
-            commands::links::run(&Config::from_resolved(&resolved), command, output)
+            let config = Config::from_resolved(&resolved);
+            logging::start(&config.log, None)?;
+            commands::links::run(&config, command, output)
         }
         Command::Config { command: ConfigCommand::Show(_) } => commands::config_show::run(&resolved, output),
         Command::Config { command: ConfigCommand::Check(_) } => {
