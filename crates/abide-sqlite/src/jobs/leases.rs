@@ -24,11 +24,8 @@ const EXPIRED: &str = concat!(
 const OF_A_LIFE: &str =
     concat!("SELECT ", job_columns!(), " FROM jobs WHERE lease_expires_at IS NOT NULL AND life IS NOT NULL");
 
-const OF_THIS_LIFE: &str = concat!(
-    "SELECT ",
-    job_columns!(),
-    " FROM jobs WHERE lease_expires_at IS NOT NULL AND life = ?1 ORDER BY id"
-);
+const OF_THIS_LIFE: &str =
+    concat!("SELECT ", job_columns!(), " FROM jobs WHERE lease_expires_at IS NOT NULL AND life = ?1");
 
 impl Writer<'_> {
     pub(crate) fn begin_life(&mut self, begin: &Begin) -> Outcome<Began> {
@@ -56,6 +53,7 @@ impl Writer<'_> {
     pub(crate) fn disown(&mut self, life: Life, held: &[LeaseRef]) -> Outcome<Vec<JobId>> {
         let held: BTreeMap<JobId, &LeaseRef> = held.iter().map(|lease| (lease.job, lease)).collect();
         let mut lost = self.db.all(OF_THIS_LIFE, [life.0], job::decode)?;
+        lost.sort_by_key(|job| job.id);
         lost.retain(|job| held.get(&job.id).is_none_or(|lease| !job.is_held_by(lease)));
         for job in &mut lost {
             self.cut_short(job, JobEvent::Finished(&AttemptEnd::HandedBack))?;

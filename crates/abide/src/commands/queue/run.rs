@@ -248,6 +248,10 @@ async fn is_drained(
     if Counts::from(*counts).left() == 0 {
         return Ok(true);
     }
+    // What runs may fail and wait again.
+    if counts.running > 0 {
+        return Ok(false);
+    }
     let ended = tally.ended();
     for state in ["running", "ready", "scheduled"] {
         let path = Path::v1(["jobs"])
