@@ -245,11 +245,12 @@ async fn is_drained(
     tally: &Tally,
     counts: &EngineCounts,
 ) -> Result<bool, ReachError> {
-    if Counts::from(*counts).left() == 0 {
+    let shown = Counts::from(*counts);
+    if shown.left() == 0 {
         return Ok(true);
     }
     // What runs may fail and wait again.
-    if counts.running > 0 {
+    if shown.in_progress > 0 {
         return Ok(false);
     }
     let ended = tally.ended();
