@@ -55,8 +55,12 @@ impl fmt::Display for Counts {
 }
 
 /// What must happen in every seed: the faults go on until it has.
-pub(crate) const IN_EVERY_SEED: &[&str] =
-    &["commit: accepted", "commit: refused, moved", "commit: speculation discarded", "event: message consumed"];
+pub(crate) const IN_EVERY_SEED: &[&str] = &[
+    "commit: accepted",
+    "commit: refused, moved",
+    "commit: speculation discarded",
+    "event: message consumed",
+];
 
 /// What must happen at least once in a run of many seeds, or the simulation does not test what it says.
 pub const EXPECTED: &[&str] = &[

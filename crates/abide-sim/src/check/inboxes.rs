@@ -61,9 +61,10 @@ impl Inboxes {
             format!("{object} consumed {id:?}, which is for {}", message.to)
         })?;
         let Some(from) = message.from.as_ref().filter(|_| !message.put_off) else { return Ok(()) };
-        let passed = self.waiting.range(..id).find(|(_, other)| {
-            other.to == message.to && other.from.as_ref() == Some(from) && !other.put_off
-        });
+        let passed = self
+            .waiting
+            .range(..id)
+            .find(|(_, other)| other.to == message.to && other.from.as_ref() == Some(from) && !other.put_off);
         holds("messages are in order per pair", passed.is_none(), || {
             format!("{object} consumed {id:?} of {} before {:?}", from.0, passed.map(|(id, _)| *id))
         })
