@@ -86,7 +86,7 @@ fn fetcher() -> Fetcher {
 }
 
 pub(crate) fn sync_service(authority: Authority) -> SyncService {
-    SyncService { authority: Arc::new(authority) }
+    SyncService { authority: Arc::new(authority), max_sockets: 256 }
 }
 
 /// A running server.
