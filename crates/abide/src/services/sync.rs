@@ -1,6 +1,7 @@
 //! The sync backend: logs of stores, and who may see them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide_links::auth::keys::ApiKeys;
 use abide_links::auth::{Authority, JwtKeys, Verifier};
@@ -26,7 +27,9 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
             "fewer sockets are taken than sync.max_sockets says: the system does not allow more open files"
         );
     }
-    add_for(authority(config)?, max_sockets, hosted)
+    let recheck = Duration::from_millis(config.sync.recheck_ms);
+    let authority = Arc::new(authority(config)?);
+    add_for(SyncService { authority, max_sockets, recheck }, hosted)
 }
 
 /// As many sockets as are wanted and as there are files for.
@@ -37,13 +40,14 @@ fn sockets_within(files: u64, wanted: u32) -> u32 {
 
 /// Only the command that hosts it may do anything.
 pub(super) fn add_private(hosted: &mut Hosted) -> Result<(), Failure> {
-    add_for(Authority::Checked { tokens: None }, SOCKETS_MIN, hosted)
+    let authority = Arc::new(Authority::Checked { tokens: None });
+    add_for(SyncService { authority, max_sockets: SOCKETS_MIN, recheck: Duration::from_secs(30) }, hosted)
 }
 
-fn add_for(authority: Authority, max_sockets: u32, hosted: &mut Hosted) -> Result<(), Failure> {
+fn add_for(service: SyncService, hosted: &mut Hosted) -> Result<(), Failure> {
     hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
-    hosted.services.sync = Some(SyncService { authority: Arc::new(authority), max_sockets });
+    hosted.services.sync = Some(service);
     Ok(())
 }
 
@@ -87,9 +91,13 @@ mod tests {
 
     #[test]
     fn sockets_leave_files_for_everything_else() {
-        for (files, wanted, expected) in
-            [(20_000, 16_384, 16_384), (4_096, 16_384, 3_072), (1_024, 16_384, 128), (1_024, 5, 5), (u64::MAX, 9, 9)]
-        {
+        for (files, wanted, expected) in [
+            (20_000, 16_384, 16_384),
+            (4_096, 16_384, 3_072),
+            (1_024, 16_384, 128),
+            (1_024, 5, 5),
+            (u64::MAX, 9, 9),
+        ] {
             assert_eq!(sockets_within(files, wanted), expected, "{wanted} of {files}");
         }
     }

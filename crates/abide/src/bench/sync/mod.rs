@@ -146,7 +146,8 @@ async fn live_clients(served: &Served, count: u64) -> Result<Vec<Client>, BenchE
 /// How long a push takes to reach each of the clients: p50, p99 and the longest, in milliseconds.
 async fn fan_out(served: &Served, extent: Extent) -> Result<[f64; 3], BenchError> {
     let readers = live_clients(served, extent.clients).await?;
-    let sent_at: Arc<Vec<OnceLock<Instant>>> = Arc::new((0..extent.pushes).map(|_| OnceLock::new()).collect());
+    let sent_at: Arc<Vec<OnceLock<Instant>>> =
+        Arc::new((0..extent.pushes).map(|_| OnceLock::new()).collect());
     let (arrived, mut arrivals) = watch::channel(0);
     let (arrived, count) = (Arc::new(arrived), Arc::new(AtomicU64::new(0)));
     let mut reading = JoinSet::new();
