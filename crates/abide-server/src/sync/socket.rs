@@ -26,8 +26,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const PULLS: usize = 16;
 /// Pushes that wait for the one before them; frames are not read past this.
 const PUSHES_WAITING: usize = 16;
-/// How often access is asked for again, and a silent client for a sign of life.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Silence after which a client is asked for a sign of life.
+const PING_AFTER: Duration = Duration::from_secs(30);
 /// Silence after which a client counts as gone: it should have pinged several times, and been pinged twice.
 const SILENCE: Duration = Duration::from_secs(90);
 /// How long a client may take to take a frame.
@@ -41,6 +41,8 @@ pub(crate) struct Party {
     pub(crate) credential: Credential,
     pub(crate) access: Access,
     pub(crate) authority: Arc<Authority>,
+    /// How often it is asked again.
+    pub(crate) recheck: Duration,
     pub(crate) feed: Arc<Feed>,
 }
 
@@ -301,8 +303,9 @@ impl Socket {
 
     fn next_look(&self) -> Instant {
         let left = |until: Time| until.since(self.app.engine().now()).max(0).unsigned_abs();
-        let expires = self.party.access.until.map_or(LOOK_EVERY, |until| Duration::from_millis(left(until)));
-        Instant::now() + expires.min(LOOK_EVERY)
+        let every = self.party.recheck.min(PING_AFTER);
+        let expires = self.party.access.until.map_or(every, |until| Duration::from_millis(left(until)));
+        Instant::now() + expires.min(every)
     }
 
     /// Asks for access again, and a client that has been silent for a sign of life.
@@ -318,7 +321,7 @@ impl Socket {
         if silent_for >= SILENCE {
             return Err(close(close_code::AWAY, "nothing was heard for too long"));
         }
-        if silent_for >= LOOK_EVERY {
+        if silent_for >= PING_AFTER {
             let ping = self.wire.send(Message::Ping(Vec::new().into()));
             if !matches!(tokio::time::timeout(TAKES_A_FRAME, ping).await, Ok(Ok(()))) {
                 return Err(End::Gone);

@@ -172,7 +172,10 @@ fn an_api_key_opens_its_organization_by_every_door_until_it_is_revoked() {
     wire.pull(json!("0"), "acme", false, None);
     assert!(wire.page().0.len() >= 2);
     assert_eq!(Wire::with(&server, &query("other")).err().map(|refused| refused.0), Some(400));
+    wire.pull(json!("1"), "acme", true, None);
+    wire.page();
     server.ok(&format!("DELETE /links/keys/{id}"), "");
+    assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1008), "an open socket is asked again");
     for line in ["GET /sync/acme", "GET /links/api/links"] {
         assert_eq!(server.ask_as(key, line, "").status, 403, "{line}");
     }
