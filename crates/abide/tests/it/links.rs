@@ -200,6 +200,19 @@ fn a_model_that_is_half_configured_is_refused_by_name() {
     assert!(run.code == Some(2) && run.stderr.contains("llm.model"), "{run}");
 }
 
+#[test]
+fn a_link_that_was_answered_for_outlasts_a_kill() {
+    let (site, place) = (site(Duration::ZERO), place());
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let saved = served.ok("POST /links/api/ingest", &json!({ "url": site.url("/one") }).to_string());
+    served.kill();
+    assert_eq!((&saved["status"], &saved["result"]), (&json!("queued"), &json!("ingested")));
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    Tail::open(&served, 0).until_ended(1);
+    let id = saved["id"].as_str().expect("an id");
+    assert_eq!(served.ok(&format!("GET /links/api/links/{id}"), "")["url"], json!(site.url("/one")));
+}
+
 /// Imports links, kills the server at so many places of the log, and looks at what the log says in the end.
 fn survives(links: usize, kills: &[usize], latency: Duration) -> Duration {
     let site = site(latency);
