@@ -150,7 +150,12 @@ fn a_client_takes_a_log_of_several_pages_and_pushes_after_it() {
             "createdAt": "2026-01-01T00:00:00.000Z" });
         json!({ "name": "v1.LinkCreated", "args": args })
     };
-    let events: Vec<Value> = (0..250).map(link).collect();
+    // Done already, so that nobody fetches them.
+    let done = |n: usize| {
+        let args = json!({ "linkId": format!("l{n}"), "updatedAt": "2026-01-01T00:00:00.000Z" });
+        json!({ "name": "v1.LinkProcessingCompleted", "args": args })
+    };
+    let events: Vec<Value> = (0..250).map(link).chain((0..250).map(done)).collect();
     let append = json!({ "events": events, "clientId": "c", "sessionId": "s", "key": "k" });
     server.ok("POST /sync/acme/events", &append.to_string());
     let Some(clients) = Clients::start("paging", &server, None) else { return };
