@@ -8,3 +8,6 @@ mod collections;
 mod contract;
 mod object;
 mod prompt;
+mod rig;
+mod stand_in;
+mod whole;
