@@ -10,6 +10,8 @@ pub const FILES: usize = 1_000;
 pub const PROMPT_BYTES: usize = 100_000;
 /// Bytes of what a request says about one directory, contents of files apart: it is one row.
 pub const DIRECTORY_BYTES: usize = 160 * 1024;
+/// Bytes of a request, contents of files apart: it is one call.
+pub const CALL_BYTES: usize = 1024 * 1024;
 /// Bytes of a request that is kept as it is; contents of a larger one are kept as a blob.
 pub const INLINE_BYTES: usize = 128 * 1024;
 /// Bytes of a request over HTTP.

@@ -7,7 +7,7 @@ use crate::calls::{Call, Paying, Reply, Work};
 use crate::contract::{ExistingGroup, LlmMetrics, MIN_FILES, PiRequest, StrategizeInput};
 use crate::file::InputFile;
 use crate::jobs::{Judged, Order, Planned, Skipped, model_limit};
-use crate::limits::{EXISTING_GROUPS, WARNING_BYTES, WARNINGS};
+use crate::limits::{WARNING_BYTES, WARNINGS};
 use crate::options::Options;
 use crate::plan::Plan;
 use crate::rows::{Asked, Prompts, Task};
@@ -219,7 +219,7 @@ async fn builtin_plan(
 /// Groups of earlier runs, with some of their files. One that is gone is not offered.
 async fn known(store: &dyn EntityStore, groups: &[ExistingGroup]) -> Result<Vec<Known>, JudgeError> {
     let mut known = Vec::new();
-    for group in groups.iter().take(EXISTING_GROUPS) {
+    for group in groups {
         match store.get(&group.pi).await {
             Ok(entity) => {
                 let files = read::sample(store, &entity).await?;
@@ -241,7 +241,7 @@ fn with_existing(guidance: Option<&str>, existing: &[ExistingGroup]) -> Option<S
     text.push_str(
         "These groups exist already. Put what belongs to one of them there, under exactly its name:",
     );
-    for group in existing.iter().take(EXISTING_GROUPS) {
+    for group in existing {
         let about: String = group.description.chars().take(300).collect();
         text.push_str(&format!("\n- {}: {about}", group.group_name));
     }

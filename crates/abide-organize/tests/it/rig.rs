@@ -61,8 +61,11 @@ impl Store for Disk {
         let number = self.writes.fetch_add(1, Ordering::SeqCst);
         let dies = number >= self.dies_at.load(Ordering::SeqCst);
         // Every second death is after the write reached the disk.
-        let written =
-            if dies && number % 2 == 0 { Err(gone()) } else { self.memory.lock().unwrap().write(now, batch) };
+        let written = if dies && number.is_multiple_of(2) {
+            Err(gone())
+        } else {
+            self.memory.lock().unwrap().write(now, batch)
+        };
         if dies {
             self.dead.send_replace(true);
             return Err(gone());

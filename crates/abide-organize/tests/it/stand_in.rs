@@ -93,7 +93,7 @@ async fn reply(play: Play) -> Response<Body> {
 /// Groups files by their first letter; those that begin with `z` belong nowhere.
 pub(crate) fn by_letter(files: &[String]) -> Value {
     let mut groups: Vec<Value> = Vec::new();
-    for letter in 'a'..'z' {
+    for letter in 'a'..='y' {
         let these: Vec<&String> = files.iter().filter(|name| name.starts_with(letter)).collect();
         if !these.is_empty() {
             let description = format!("Files that begin with {letter}.");

@@ -2,16 +2,16 @@
 
 use crate::rig::{Orchestrator, Rig, whole, with_model};
 use crate::stand_in::{Play, Question, StandIn, by_letter, good};
+use crate::tree::tree;
 use abide_entities::answer::Shown;
 use abide_entities::request::Append;
 use abide_entities::{EntityId, EntityStore};
 use abide_organize::contract::{
-    CallbackPayload, CallbackStatus, DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, FileInput,
-    OrganizeRequest, OrganizerKind, Phase, PiRequest, PiResult, PiStatus, ProcessRequest, StrategizeRequest,
+    CallbackPayload, CallbackStatus, DESCRIPTION_FILE, DESCRIPTION_SOURCE, FileInput, OrganizeRequest,
+    OrganizerKind, Phase, PiRequest, PiResult, PiStatus, ProcessRequest, StrategizeRequest,
 };
 use abide_organize::{FaultOf, Options, group_id};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
 
 const FILES: [(&str, &str); 6] = [
     ("a1.txt", "apples"),
@@ -24,56 +24,6 @@ const FILES: [(&str, &str); 6] = [
 
 fn result(payload: &CallbackPayload) -> &PiResult {
     &payload.results.as_ref().unwrap()[0]
-}
-
-/// What a test may compare between runs: names and content, not versions and times.
-#[derive(Debug, PartialEq)]
-struct Tree {
-    parent: BTreeMap<String, String>,
-    children: BTreeSet<EntityId>,
-    groups: BTreeMap<EntityId, Grouped>,
-    description: String,
-}
-
-/// Label, description and components of a group.
-type Grouped = (Option<String>, Option<String>, BTreeMap<String, String>);
-
-fn components(shown: &Shown) -> BTreeMap<String, String> {
-    shown.components.iter().map(|(name, cid)| (name.clone(), cid.to_string())).collect()
-}
-
-/// The directory and its groups, with everything checked that must always hold.
-async fn tree(rig: &Rig, before: &Shown) -> Tree {
-    let parent = rig.get(&before.id).await;
-    let mut groups = BTreeMap::new();
-    let mut all = components(&parent);
-    for child in &parent.children_pi {
-        let group = rig.get(child).await;
-        assert_eq!(group.parent_pi.as_ref(), Some(&before.id), "links are symmetric");
-        assert!(!group.components.is_empty(), "no group is empty");
-        all.extend(components(&group));
-        groups.insert(child.clone(), (group.label.clone(), group.description.clone(), components(&group)));
-        versions_are_whole(rig, child).await;
-    }
-    versions_are_whole(rig, &before.id).await;
-    all.remove(DESCRIPTION_FILE);
-    all.remove(DESCRIPTION_SOURCE);
-    assert_eq!(all, components(before), "nothing is lost and nothing is made up");
-    let description = match parent.components.contains_key(DESCRIPTION_FILE) {
-        true => rig.text(&parent, DESCRIPTION_FILE).await,
-        false => String::new(),
-    };
-    let children = parent.children_pi.iter().cloned().collect();
-    Tree { parent: components(&parent), children, groups, description }
-}
-
-/// Versions count up by one along `prev`, and the tip resolves.
-async fn versions_are_whole(rig: &Rig, id: &EntityId) {
-    let shown = rig.get(id).await;
-    assert_eq!(rig.entities.resolve(id).await.unwrap().tip, shown.tip);
-    let versions = rig.entities.versions(id, 1_000, None).await.unwrap().items;
-    let numbers: Vec<u32> = versions.iter().map(|version| version.ver).collect();
-    assert_eq!(numbers, (1..=shown.ver).rev().collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -352,130 +302,6 @@ async fn a_batch_that_has_cost_what_it_may_is_stopped_cleanly() {
     rig.process(ProcessRequest { batch_id: "batch-2".to_owned(), ..whole("1", &[&two.id]) }).await;
     assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
     rig.engine.stop().await;
-}
-
-/// Eight chunks of one directory, each with some files of every group, in an order.
-async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
-    let model = StandIn::start(good).await;
-    let mut orchestrator = Orchestrator::start(0).await;
-    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
-    let names: Vec<String> =
-        (0..8).flat_map(|chunk| ['a', 'b', 'c', 'z'].map(|letter| format!("{letter}{chunk}.txt"))).collect();
-    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), name.as_str())).collect();
-    let before = rig.directory_of(&files).await;
-    for chunk in order {
-        let files = names[chunk * 4..chunk * 4 + 4].iter().map(FileInput::named).collect();
-        let pi = PiRequest { files: Some(files), ..PiRequest::whole(before.id.clone()) };
-        rig.process(ProcessRequest { pis: vec![pi], ..whole(&format!("chunk-{chunk}"), &[]) }).await;
-        if !at_once {
-            assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
-        }
-    }
-    if at_once {
-        for _ in order {
-            let payload = orchestrator.next().await;
-            assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
-        }
-    }
-    let tree = tree(&rig, &before).await;
-    rig.engine.stop().await;
-    (tree, before.id)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn eight_chunks_in_any_order_give_one_tree() {
-    let (expected, first) = eight_chunks(&[0, 1, 2, 3, 4, 5, 6, 7], false).await;
-    assert_eq!(expected.groups.len(), 3);
-    assert!(expected.groups.values().all(|(_, _, files)| files.len() == 8));
-    let named = |tree: &Tree, parent: &EntityId| -> Vec<Grouped> {
-        let ids = ["Letter a", "Letter b", "Letter c"].map(|name| group_id("batch-1", parent, name));
-        ids.iter().map(|id| tree.groups[id].clone()).collect()
-    };
-    for (order, at_once) in [([7, 6, 5, 4, 3, 2, 1, 0], false), ([3, 0, 7, 4, 1, 6, 5, 2], true)] {
-        let (tree, parent) = eight_chunks(&order, at_once).await;
-        assert_eq!(named(&tree, &parent), named(&expected, &first));
-        assert_eq!(tree.description, expected.description);
-        let kept = |tree: &Tree| tree.parent.keys().cloned().collect::<Vec<_>>();
-        assert_eq!(kept(&tree), kept(&expected));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn new_files_go_to_groups_that_exist() {
-    let model = StandIn::start(|question| {
-        assert!(question.user.contains("- Letter a: all of a"), "{}", question.user);
-        good(question)
-    })
-    .await;
-    let mut orchestrator = Orchestrator::start(0).await;
-    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
-    let group = rig.directory_of(&[("a0.txt", "apple")]).await;
-    let before = rig.directory_of(&[("a1.txt", "apples"), ("z.txt", "odd")]).await;
-    let existing = ExistingGroup {
-        group_name: "Letter a".to_owned(),
-        pi: group.id.clone(),
-        description: "all of a".to_owned(),
-    };
-    let pi = PiRequest { existing_groups: vec![existing], ..PiRequest::whole(before.id.clone()) };
-    rig.process(ProcessRequest { pis: vec![pi], ..whole("0", &[]) }).await;
-    let payload = orchestrator.next().await;
-    let groups = result(&payload).group_entities.clone().unwrap();
-    assert_eq!((groups.len(), &groups[0].pi), (1, &group.id));
-    let names: Vec<String> = rig.get(&group.id).await.components.keys().cloned().collect();
-    assert_eq!(names, ["a0.txt", "a1.txt"]);
-    assert!(!rig.get(&before.id).await.components.contains_key("a1.txt"));
-    rig.engine.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_death_at_any_write_gives_the_same_entities_and_pays_once() {
-    let undisturbed = died_after(None).await;
-    let mut deaths = 0;
-    for writes in 0.. {
-        let Some(tree) = died_after(Some(writes)).await.filter(|_| writes < 60) else { break };
-        deaths += 1;
-        let names = |tree: &Tree| -> Vec<Grouped> { tree.groups.values().cloned().collect() };
-        let sorted = |tree: &Tree| {
-            let mut groups = names(tree);
-            groups.sort();
-            groups
-        };
-        let expected = undisturbed.as_ref().unwrap();
-        assert_eq!(sorted(&tree), sorted(expected), "after {writes} writes");
-        assert_eq!(tree.description, expected.description, "after {writes} writes");
-    }
-    assert!(deaths > 20, "{deaths}");
-}
-
-/// A request during which the engine dies after so many writes; none if it was over before.
-async fn died_after(writes: Option<usize>) -> Option<Tree> {
-    let model = StandIn::start(good).await;
-    let mut orchestrator = Orchestrator::start(0).await;
-    let mut rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
-    let before = rig.directory_of(&FILES).await;
-    if let Some(writes) = writes {
-        rig.die_after(writes);
-    }
-    let died = rig.died();
-    // A client that does not know whether it was heard asks again.
-    let heard = rig.service.process(whole("0", &[&before.id])).await;
-    let is_over = tokio::select! {
-        payload = orchestrator.next() => { assert_eq!(payload.status, CallbackStatus::Success); true }
-        () = died => false,
-    };
-    if !is_over {
-        rig = rig.again();
-        let again = if heard.is_err() { Some(rig.process(whole("0", &[&before.id])).await) } else { None };
-        drop(again);
-        let payload = orchestrator.next().await;
-        assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
-        rig.finished("batch-1", "0").await;
-    }
-    // An answer that was kept is not asked for again; one that was on its way when the engine died may be.
-    assert!(model.asked().len() <= 2, "{}", model.asked().len());
-    let tree = tree(&rig, &before).await;
-    rig.engine.stop().await;
-    (!is_over || writes.is_none()).then_some(tree)
 }
 
 #[tokio::test(flavor = "multi_thread")]
