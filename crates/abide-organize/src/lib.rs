@@ -7,7 +7,6 @@
 //! Where to enter: [`builtin::organize`] needs no model; [`budget`] and [`prompt`] make what a model is asked,
 //! [`check`] makes what it answers safe to act on.
 
-pub mod budget;
 pub mod builtin;
 pub mod check;
 pub mod names;
@@ -16,5 +15,6 @@ pub mod prompt;
 mod file;
 mod plan;
 
+pub use abide_llm::budget;
 pub use file::{FileKind, InputFile};
 pub use plan::{Group, Plan};
