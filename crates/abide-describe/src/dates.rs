@@ -177,7 +177,7 @@ fn whole(words: &[&str]) -> Option<Date> {
 fn month(word: &str) -> Option<u32> {
     let lower = word.to_lowercase();
     let is_short_for = |name: &&str| lower.chars().count() >= 3 && name.starts_with(&lower);
-    let at = MONTHS.iter().position(|names| names.iter().any(|name| is_short_for(name)))?;
+    let at = MONTHS.iter().position(|names| names.iter().any(is_short_for))?;
     u32::try_from(at + 1).ok()
 }
 
