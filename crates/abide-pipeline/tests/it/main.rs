@@ -7,6 +7,7 @@ mod crashes;
 mod forms;
 mod messages;
 mod pure;
+mod real;
 mod rig;
 mod rules;
 mod whole;
