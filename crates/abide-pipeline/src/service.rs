@@ -4,6 +4,7 @@ use crate::options::{Options, Organizer};
 use crate::orders;
 use crate::pipeline::Pipeline;
 use crate::site::Site;
+use crate::upload;
 use crate::work::{
     Describe, DescribeNode, Discover, Dispatch, ExtractNode, Images, Look, Metadata, Ocr, ReadImage,
     Snapshot, Start,
@@ -86,6 +87,9 @@ impl Service {
         registry.worker(orders::QUEUE, orders::LOOK, SLOTS, Look(of()))?;
         registry.worker(orders::QUEUE, orders::PINAX, SLOTS, ExtractNode(of()))?;
         registry.worker(orders::QUEUE, orders::DESCRIBE, SLOTS, DescribeNode(of()))?;
+        registry.object(upload::Intake)?;
+        registry.worker(upload::QUEUE, upload::COMPLETE, SLOTS, upload::Complete(of()))?;
+        registry.worker(upload::QUEUE, upload::DISCOVERY, SLOTS, upload::Discovery(of()))?;
         if is_elsewhere {
             let dispatch = Dispatch { organizer_url: setup.organizer_url };
             registry.worker(orders::QUEUE, orders::DISPATCH, SLOTS, dispatch)?;
