@@ -10,7 +10,7 @@ use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
     attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys, links,
-    metrics, objects, openapi, preprocess, queues, sync, tickets, tokens, web,
+    metrics, objects, openapi, organizer, preprocess, queues, sync, tickets, tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -76,6 +76,9 @@ fn all(services: &Services) -> Routes {
     }
     if services.entities.is_some() {
         routes = routes.and(entities::routes());
+    }
+    if services.organizer.is_some() {
+        routes = routes.and(organizer::routes());
     }
     if services.sync.is_some() {
         routes = routes.and(sync::routes());

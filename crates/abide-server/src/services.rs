@@ -24,6 +24,8 @@ pub struct Services {
     pub preprocess: Option<abide_preprocess::Service>,
     /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
     pub entities: Option<EntitiesService>,
+    /// `/organizer`.
+    pub organizer: Option<abide_organize::Service>,
     /// `/sync`.
     pub sync: Option<SyncService>,
     /// `/links/api`.

@@ -15,6 +15,7 @@ pub(crate) mod links;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod openapi;
+pub(crate) mod organizer;
 pub(crate) mod preprocess;
 pub(crate) mod queues;
 pub(crate) mod sync;

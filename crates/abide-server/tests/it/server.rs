@@ -140,12 +140,22 @@ impl Server {
             registry.object(ApiKeys).expect("as the test made it");
             let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
             processor::register(&mut registry, links).expect("as the test made it");
+            let organizer =
+                abide_organize::Service::register(&mut registry, abide_organize::Options::builtin());
+            let organizer = organizer.expect("as the test made it");
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let services = Services { entities: Some(entities(&engine, &files)), ..services };
+            let entities = entities(&engine, &files);
+            organizer.begin(abide_organize::Site {
+                engine: engine.clone(),
+                entities: Arc::clone(&entities.store),
+                orchestrator_url: format!("http://{address}/orchestrator"),
+                token: None,
+            });
+            let services = Services { entities: Some(entities), organizer: Some(organizer), ..services };
             let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, services, shutdown, served)

@@ -119,6 +119,8 @@ sections! {
     buckets: Buckets,
     /// How entities and their files are kept.
     entities: Entities,
+    /// How directories are grouped.
+    organizer: Organizer,
     /// Where traces and metrics go.
     telemetry: Telemetry,
     /// What is logged and how.
