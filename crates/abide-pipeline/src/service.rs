@@ -39,6 +39,8 @@ pub struct Setup {
     /// More tokens than this of texts and children, and metadata is extracted without what was read off images:
     /// `OCR_TEXT_TOKEN_THRESHOLD`.
     pub ocr_text_token_threshold: usize,
+    /// How large files and batches may be that are uploaded.
+    pub limits: upload::Limits,
 }
 
 /// The service, on its way to an engine or on one. Cheap to clone.
@@ -54,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) metadata: Option<Arc<dyn Metadata>>,
     pub(crate) describe: Option<Arc<dyn Describe>>,
     pub(crate) ocr_text_token_threshold: usize,
+    limits: upload::Limits,
     site: watch::Sender<Option<Site>>,
 }
 
@@ -76,6 +79,7 @@ impl Service {
             metadata: setup.metadata,
             describe: setup.describe,
             ocr_text_token_threshold: setup.ocr_text_token_threshold,
+            limits: setup.limits,
             site: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
@@ -111,6 +115,12 @@ impl Service {
             Some(site) => site,
             None => std::future::pending().await,
         }
+    }
+
+    /// How large files and batches may be that are uploaded.
+    #[must_use]
+    pub fn limits(&self) -> upload::Limits {
+        self.shared.limits
     }
 
     /// Where files of batches are before they are entities.

@@ -9,6 +9,7 @@
 //! | `dir/{path}` | that a directory has files |
 
 mod calls;
+mod door;
 mod intake;
 mod jobs;
 mod refusal;
@@ -17,14 +18,14 @@ mod work;
 
 pub use calls::{
     Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FinalizeAnswer, Inited,
-    Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake,
+    Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake, UploadType,
 };
-pub use intake::Intake;
+pub use door::UploadError;
+pub use intake::{Intake, PART_BYTES};
 pub use jobs::{COMPLETE, DISCOVERY, QUEUE};
 pub use refusal::No;
 pub use request::{BadUpload, Init, Limits, ProcessedBody, StartFile};
 pub(crate) use work::{Complete, Discovery};
-pub use work::{TakeError, take_processed};
 
 /// Where the processed files of a batch are listed.
 pub(crate) fn processed_key(batch: &str) -> String {

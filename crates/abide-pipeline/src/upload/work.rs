@@ -1,22 +1,19 @@
 //! The outside work of uploads: files are put together from their parts, directories become entities, lists are written.
 
-use super::calls::{
-    Call, DiscoveryProgress, FileDocument, FilePage, Processed, ProcessedAnswer, StatusAnswer, UploadType,
-};
+use super::calls::{Call, DiscoveryProgress, FileDocument, FilePage, UploadType};
 use super::intake::{Intake, TEXT};
 use super::jobs::{CompleteOrder, Discovered, DiscoveryOrder};
-use super::request::{BadUpload, ProcessedBody};
-use super::{manifest_key, part_key, processed_key};
+use super::{manifest_key, part_key};
 use crate::calls::Item;
 use crate::config::ProcessingConfig;
 use crate::service::Service;
 use crate::site::Site;
 use crate::tree::{FoundFile, Tree, parent_of};
 use crate::work::{Target, WorkError, keep, run};
-use abide_blob::{Bucket, Key};
+use abide_blob::{Bucket, ByteStream, Key};
 use abide_core::job::Finish;
 use abide_engine::worker::Worker;
-use abide_engine::{CallError, JobContext, Object};
+use abide_engine::{JobContext, Object};
 use abide_entities::EntityId;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
@@ -50,12 +47,9 @@ async fn complete(staging: &Bucket, order: &CompleteOrder) -> Result<Value, Work
             (1..=file.parts).map(|part| blob(&part_key(&order.batch_id, upload_id, part))).collect();
         let parts = parts?;
         if !is_whole {
-            let parts: Vec<(Bucket, Key)> = parts.iter().map(|part| (staging.clone(), part.clone())).collect();
-            let pieces = stream::iter(parts)
-                .then(|(staging, part)| async move { staging.get(&part).await.map(|(_, bytes)| bytes) })
-                .try_flatten();
+            let pieces = joined(staging.clone(), parts.clone());
             let bound = file.file.file_size;
-            staging.put_stream(&key, Box::pin(pieces), &file.file.content_type, bound).await?;
+            staging.put_stream(&key, pieces, &file.file.content_type, bound).await?;
         }
         for part in &parts {
             staging.delete(part).await?;
@@ -68,6 +62,24 @@ async fn complete(staging: &Bucket, order: &CompleteOrder) -> Result<Value, Work
         return Err(WorkError::Never(reason));
     }
     Ok(json!({ "bytes": found.bytes }))
+}
+
+/// The bytes of blobs, one after the other.
+fn joined(staging: Bucket, parts: Vec<Key>) -> ByteStream {
+    let begin = (staging, parts.into_iter(), None::<ByteStream>);
+    Box::pin(stream::try_unfold(begin, |(staging, mut parts, mut open)| async move {
+        loop {
+            if let Some(bytes) = &mut open
+                && let Some(piece) = bytes.try_next().await?
+            {
+                return Ok(Some((piece, (staging, parts, open))));
+            }
+            match parts.next() {
+                Some(part) => open = Some(staging.get(&part).await?.1),
+                None => return Ok(None),
+            }
+        }
+    }))
 }
 
 fn blob(key: &str) -> Result<Key, WorkError> {
@@ -205,58 +217,4 @@ async fn write_manifest(staging: &Bucket, batch: &str, files: &[FileDocument]) -
         "directories": listed});
     let bytes = serde_json::to_vec(&manifest).map_err(|error| WorkError::Never(error.to_string()))?;
     Ok(staging.put(&blob(&manifest_key(batch))?, bytes.into(), "application/json").await?)
-}
-
-/// Processed files that were not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum TakeError {
-    /// The request is wrong.
-    #[error(transparent)]
-    Bad(#[from] BadUpload),
-    /// The upload says no.
-    #[error(transparent)]
-    Call(#[from] CallError),
-    /// Their list could not be written.
-    #[error("{0}")]
-    Failed(String),
-}
-
-/// Takes the processed files of a batch: their list is written, and the pipeline gets the batch.
-pub async fn take_processed(
-    service: &Service,
-    batch: &str,
-    body: ProcessedBody,
-) -> Result<ProcessedAnswer, TakeError> {
-    let bad = |message: String| TakeError::Bad(BadUpload(message));
-    if body.files.is_empty() {
-        return Err(bad("files is empty".to_owned()));
-    }
-    let site = service.site().await;
-    let status: StatusAnswer = site.call(Intake::KIND, batch, &Call::Status).await?;
-    let root_pi = body.root_pi.or(status.root_pi);
-    let root_pi = root_pi.ok_or_else(|| bad("root_pi is missing".to_owned()))?;
-    let total_files = body.files.len() as u64;
-    let node_pis = body.node_pis.unwrap_or_default();
-    let mut directories: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for mut file in body.files {
-        let path = file.get("logical_path").and_then(Value::as_str);
-        let path = path.ok_or_else(|| bad("a file has no logical_path".to_owned()))?;
-        let directory = parent_of(path).unwrap_or("/").to_owned();
-        if ProcessingConfig::of_value(&file["processing_config"]).is_none() {
-            file["processing_config"] = json!(ProcessingConfig::NOTHING);
-        }
-        directories.entry(directory).or_default().push(file);
-    }
-    let directories: Vec<Value> = directories
-        .into_iter()
-        .map(|(path, files)| json!({"existing_pi": node_pis.get(&path), "directory_path": path, "files": files}))
-        .collect();
-    let manifest = json!({"batch_id": batch, "directories": directories});
-    let failed = |error: String| TakeError::Failed(error);
-    let key = Key::new(&processed_key(batch)).map_err(|error| failed(error.to_string()))?;
-    let bytes = serde_json::to_vec(&manifest).map_err(|error| failed(error.to_string()))?;
-    let written = service.staging().put(&key, bytes.into(), "application/json").await;
-    written.map_err(|error| failed(error.to_string()))?;
-    let call = Call::Processed(Processed { total_files, root_pi: Some(root_pi) });
-    Ok(site.call(Intake::KIND, batch, &call).await?)
 }
