@@ -76,20 +76,32 @@ pub(crate) struct Rig {
     pub(crate) staging: Bucket,
     pub(crate) scripted: Arc<Scripted>,
     pub(crate) site: Site,
+    pub(crate) service: Service,
     _directory: TempDir,
 }
 
 pub(crate) fn rig(options: Options) -> Rig {
-    rig_with(options, String::new())
+    rig_with(options, Some("pipeline".to_owned()), String::new())
 }
 
-pub(crate) fn rig_with(options: Options, organizer_url: String) -> Rig {
+/// One whose preprocessing tells nobody.
+pub(crate) fn rig_that_waits() -> Rig {
+    rig_with(Options::default(), None, String::new())
+}
+
+/// One whose organizer is somebody else's.
+pub(crate) fn rig_elsewhere(options: Options, organizer_url: String) -> Rig {
+    rig_with(options, None, organizer_url)
+}
+
+fn rig_with(options: Options, tell: Option<String>, organizer_url: String) -> Rig {
     let directory = tempfile::tempdir().unwrap();
     let mut registry = Registry::new();
     abide_entities::register(&mut registry).unwrap();
     let organizing =
         abide_organize::Service::register(&mut registry, abide_organize::Options::builtin()).unwrap();
     let staging = Bucket::directory(&directory.path().join("staging")).unwrap();
+    let preprocessing = preprocess(&mut registry, &staging, tell);
     let scripted = Arc::new(Scripted::default());
     let setup = Setup {
         options,
@@ -110,16 +122,32 @@ pub(crate) fn rig_with(options: Options, organizer_url: String) -> Rig {
     let entities = Arc::new(entities);
     let site = Site { engine: engine.clone(), entities: entities.clone() };
     service.begin(site.clone());
+    preprocessing.begin(engine.clone(), "http://127.0.0.1:1/preprocess");
     organizing.begin(abide_organize::Site {
         engine: engine.clone(),
         entities: entities.clone(),
         orchestrator_url: String::new(),
         token: None,
     });
-    Rig { engine, entities, staging, scripted, site, _directory: directory }
+    Rig { engine, entities, staging, scripted, site, service, _directory: directory }
+}
+
+/// Preprocessing that has nothing to convert: texts pass through it.
+fn preprocess(registry: &mut Registry, staging: &Bucket, tell: Option<String>) -> abide_preprocess::Service {
+    use abide_preprocess::launch::{Launcher, Local};
+    let signer = abide_blob::Signer::new([7; 32]);
+    let buckets = abide_preprocess::Buckets { staging: staging.clone(), archive: staging.clone(), signer };
+    let local = Local { program: "false".into(), arguments: Vec::new(), work_dir: std::env::temp_dir() };
+    let mut setup = abide_preprocess::Setup::new(buckets, Launcher::Local(local), 1);
+    setup.options.tell = tell;
+    abide_preprocess::Service::register(registry, setup).unwrap()
 }
 
 impl Rig {
+    pub(crate) async fn versions(&self, shown: &Shown) -> Vec<abide_entities::answer::VersionItem> {
+        self.entities.versions(&shown.id, 1_000, None).await.unwrap().items
+    }
+
     /// Stages files and writes the manifest.
     pub(crate) async fn stage(&self, batch: &str, files: &[(&str, &str)]) {
         let mut directories: BTreeMap<String, Vec<Value>> = BTreeMap::new();
@@ -153,8 +181,10 @@ impl Rig {
         let object = abide_core::object::ObjectKey::new("pipeline", batch).unwrap();
         let mut log = self.engine.follow(object, abide_core::log::Seq(0));
         loop {
-            let status: StatusAnswer = self.site.ask(batch, &Call::Status).await.unwrap();
-            if matches!(status.status, Status::Done | Status::Error) {
+            // A batch that is still being preprocessed is not known yet.
+            if let Ok(status) = self.site.ask::<StatusAnswer>(batch, &Call::Status).await
+                && matches!(status.status, Status::Done | Status::Error)
+            {
                 return status;
             }
             drop(tokio::time::timeout(Duration::from_secs(5), log.next()).await);
