@@ -84,6 +84,7 @@ struct Shared {
 /// Where one question stands between its requests.
 struct Going<'a> {
     ask: &'a Ask,
+    image_url: Option<&'a str>,
     validator: Option<Validator>,
     max_tokens: u32,
     complaint: Option<String>,
@@ -118,6 +119,15 @@ impl Client {
 
     /// Asks, and asks again as far as that may help.
     pub async fn ask(&self, ask: &Ask) -> Result<Answer, LlmError> {
+        self.answer(ask, None).await
+    }
+
+    /// Asks about an image, which is at a URL; that may be a `data:` URL.
+    pub async fn look(&self, ask: &Ask, image_url: &str) -> Result<Answer, LlmError> {
+        self.answer(ask, Some(image_url)).await
+    }
+
+    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> Result<Answer, LlmError> {
         let validator = match &ask.shape {
             Shape::Text => None,
             Shape::Json { schema, .. } => {
@@ -126,7 +136,7 @@ impl Client {
             }
         };
         let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
-        let mut going = Going { ask, validator, max_tokens, complaint: None, usage, requests: 0 };
+        let mut going = Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 };
         let mut failures = 0;
         loop {
             self.check_budget()?;
@@ -180,8 +190,13 @@ impl Client {
     async fn request(&self, going: &mut Going<'_>) -> Result<Answer, Miss> {
         let endpoint = &self.shared.endpoint;
         let form = self.form();
-        let body =
-            wire::request(going.ask, &endpoint.model, form, going.max_tokens, going.complaint.as_deref());
+        let question = wire::Question {
+            ask: going.ask,
+            image_url: going.image_url,
+            max_tokens: going.max_tokens,
+            complaint: going.complaint.as_deref(),
+        };
+        let body = wire::request(&question, &endpoint.model, form);
         let reply = {
             let _room = self.shared.limiter.enter().await;
             going.requests += 1;
@@ -239,6 +254,7 @@ impl Client {
     fn status_miss(&self, status: u16, wait_ms: Option<i64>, body: &[u8]) -> Miss {
         let endpoint = self.shared.endpoint.base_url.clone();
         let message: String = String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS).collect();
+        let code = wire::error_code(body);
         match status {
             429 | 503 | 529 => Miss::Again(
                 LlmError::Limited { endpoint, status, wait_ms },
@@ -249,9 +265,9 @@ impl Client {
                 Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
             }
             400 | 404 | 415 | 422 if speaks_of_form(&message) => {
-                Miss::Form(LlmError::Refused { endpoint, status, message })
+                Miss::Form(LlmError::Refused { endpoint, status, code, message })
             }
-            _ => Miss::Final(LlmError::Refused { endpoint, status, message }),
+            _ => Miss::Final(LlmError::Refused { endpoint, status, code, message }),
         }
     }
 
