@@ -39,8 +39,6 @@ pub struct Setup {
     /// More tokens than this of texts and children, and metadata is extracted without what was read off images:
     /// `OCR_TEXT_TOKEN_THRESHOLD`.
     pub ocr_text_token_threshold: usize,
-    /// How large files and batches may be that are uploaded.
-    pub limits: upload::Limits,
 }
 
 /// The service, on its way to an engine or on one. Cheap to clone.
@@ -71,6 +69,7 @@ impl Service {
     pub fn register(registry: &mut Registry, setup: Setup) -> Result<Service, RegisterError> {
         let is_elsewhere = !setup.organizer_url.is_empty();
         let organizer = if is_elsewhere { Organizer::Elsewhere } else { Organizer::Here };
+        let limits = setup.options.uploads;
         registry.object(Pipeline::new(Options { organizer, ..setup.options }))?;
         let shared = Shared {
             staging: setup.staging,
@@ -79,7 +78,7 @@ impl Service {
             metadata: setup.metadata,
             describe: setup.describe,
             ocr_text_token_threshold: setup.ocr_text_token_threshold,
-            limits: setup.limits,
+            limits,
             site: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };

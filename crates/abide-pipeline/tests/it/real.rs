@@ -113,7 +113,6 @@ fn rig_with(options: Options, tell: Option<String>, organizer_url: String) -> Ri
         ocr_slots: 8,
         organizer_url,
         ocr_text_token_threshold: 10_000,
-        limits: abide_pipeline::upload::Limits::default(),
     };
     let service = Service::register(&mut registry, setup).unwrap();
     let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();

@@ -99,7 +99,6 @@ fn pipeline(registry: &mut Registry, files: &std::path::Path) -> abide_server::P
         ocr_slots: 1,
         organizer_url: String::new(),
         ocr_text_token_threshold: 10_000,
-        limits: abide_pipeline::upload::Limits::default(),
     };
     let service = abide_pipeline::Service::register(registry, setup).expect("as the test made it");
     abide_server::PipelineService { service, urls_good_for: std::time::Duration::from_secs(60) }
