@@ -161,7 +161,7 @@ async fn a_model_that_never_answers_well_is_an_error_that_says_so() {
     assert_eq!(payload.status, CallbackStatus::Error);
     assert!(payload.error.as_deref().unwrap().ends_with("cannot answer now: it answered 500"), "{payload:?}");
     // Three attempts of two requests each.
-    assert_eq!(asked.len(), 6);
+    assert_eq!((asked.len(), payload.spend.llm_calls), (6, 6));
     assert_eq!(tree(&rig, &before).await.groups.len(), 0);
     assert_eq!(rig.get(&before.id).await.ver, before.ver);
     rig.engine.stop().await;
