@@ -3,8 +3,8 @@
 //! One task owns it: it reads frames, has one push at a time done, and sends each pull its next page when there is one. What
 //! cannot be sent is not read from the log, so a slow client costs no memory.
 
-use super::feed::{Feed, Tail};
-use super::live_pull::{LivePull, begins_after};
+use super::feed::{Feed, Over, Tail};
+use super::live_pull::{LivePull, NotBegun, begins_after};
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
 use abide_core::time::Time;
@@ -197,7 +197,13 @@ impl Socket {
     async fn request(&mut self, id: RequestId, ask: Ask) -> Result<(), End> {
         self.still_allowed()?;
         let refused = match ask {
-            Ask::Pull(pull) => self.pull(id.clone(), pull).await.err(),
+            Ask::Pull(pull) => match self.pull(id.clone(), pull).await {
+                Ok(()) => None,
+                Err(NotBegun::Failed(failure)) => Some(failure),
+                Err(NotBegun::Away(Over)) => {
+                    return Err(close(close_code::RESTART, "the log cannot be read now"));
+                }
+            },
             Ask::Push { store_id, push } => match self.own_store(&store_id) {
                 Ok(()) => {
                     self.pushes.push_back((id.clone(), push));
@@ -213,13 +219,13 @@ impl Socket {
         }
     }
 
-    async fn pull(&mut self, id: RequestId, pull: Pull) -> Result<(), Failure> {
-        self.own_store(&pull.store_id)?;
+    async fn pull(&mut self, id: RequestId, pull: Pull) -> Result<(), NotBegun> {
+        self.own_store(&pull.store_id).map_err(NotBegun::Failed)?;
         self.pulls.retain(|open| open.id != id);
         if self.pulls.len() >= PULLS {
             let message =
                 format!("a socket may have {PULLS} pulls open: interrupt one, or open another socket");
-            return Err(Failure::Unknown(message));
+            return Err(NotBegun::Failed(Failure::Unknown(message)));
         }
         let after = begins_after(&self.app, &self.party.feed, pull.cursor.as_ref()).await?;
         self.pulls.push(LivePull::new(id, &pull, &self.party.feed, after));
