@@ -44,8 +44,34 @@ const ROOMS: &[Room] = &[
     room("abide-coordinator", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-preprocess", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-entities", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
-    room("abide-organize", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
-    room("abide-pipeline", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
+    // The organizer makes entities of groups; the pipeline leads a batch through the services below it.
+    room(
+        "abide-organize",
+        Reach::These(&[
+            "abide-core",
+            "abide-engine",
+            "abide-blob",
+            "abide-fetch",
+            "abide-llm",
+            "abide-entities",
+        ]),
+        SERVICE_TESTS_MAY_USE,
+    ),
+    room(
+        "abide-pipeline",
+        Reach::These(&[
+            "abide-core",
+            "abide-engine",
+            "abide-blob",
+            "abide-media",
+            "abide-fetch",
+            "abide-llm",
+            "abide-entities",
+            "abide-organize",
+            "abide-preprocess",
+        ]),
+        SERVICE_TESTS_MAY_USE,
+    ),
     room("abide-links", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-downloads", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room(
