@@ -10,6 +10,6 @@ pub use crate::orders::{
 pub use crate::prompts::{BadPrompts, CustomPrompts};
 pub use crate::status::{PhaseName, Progress, Status, StatusAnswer};
 pub use crate::work::{
-    ChildText, Describe, Described, DescribeRequest, Doing, Extracted, Image, Images, Metadata,
+    ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
     MetadataRequest, Ocr, OcrText, Spent, WorkError,
 };

@@ -70,7 +70,9 @@ pub struct PiNode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadMessage {
     /// It is longer than a queue carries.
-    #[error("the message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put what is long into a manifest")]
+    #[error(
+        "the message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put what is long into a manifest"
+    )]
     TooLong(usize),
     /// It is not what a message is.
     #[error("the message cannot be read: {0}")]
