@@ -7,4 +7,4 @@ pub const PIS: usize = 100;
 /// Files of one directory in one request.
 pub const FILES: usize = 1_000;
 /// Bytes of a custom prompt, and of guidance.
-pub const PROMPT_BYTES: usize = 32 * 1024;
+pub const PROMPT_BYTES: usize = 100_000;

@@ -7,6 +7,7 @@ use abide_entities::EntityId;
 use abide_preprocess::{BatchId, QueueMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// What starts a batch. One of `pis`, `manifest_r2_key` and a finished preprocessing of the same batch says which
 /// directories there are. Fields that are not known here are kept.
@@ -20,6 +21,9 @@ pub struct IngestMessage {
     /// Its entities, if they exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pis: Vec<PiNode>,
+    /// Entities of directories by path, if they exist or are to be made under these ids.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_pis: BTreeMap<String, EntityId>,
     /// The entity that the topmost one is put under; 26 zeros for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_pi: Option<EntityId>,
@@ -110,8 +114,8 @@ impl IngestMessage {
     /// One about a batch that is preprocessed: its files are asked of the preprocessing.
     pub fn of_preprocessed(message: &QueueMessage) -> Result<IngestMessage, BadMessage> {
         let mut rest = message.rest.clone();
-        // They may be many, and the preprocessing has them with its files.
-        for known in ["node_pis", "node_tips", "node_versions"] {
+        // The newest ones count, whatever they were at the start.
+        for known in ["node_tips", "node_versions"] {
             rest.remove(known);
         }
         rest.insert("batch_id".to_owned(), message.batch_id.as_str().into());

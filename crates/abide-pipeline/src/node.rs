@@ -85,6 +85,9 @@ pub struct Node {
     /// What holds the phase: jobs, or chunks that are not settled.
     #[serde(skip_serializing_if = "is_zero")]
     pub open: u32,
+    /// Whether files of it have new content that its entity does not have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub changed: bool,
     /// The file after which the phase goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
@@ -138,10 +141,6 @@ const TEXT_EXTENSIONS: [&str; 21] = [
     "log", "rst", "tex", "rtf", "asc", "nfo", "eml",
 ];
 
-/// Components that phases write: they are not files of the collection.
-pub(crate) const WRITTEN: [&str; 4] =
-    ["pinax.json", "cheimarros.json", "description.md", "reorganization-description.txt"];
-
 impl FileKind {
     /// Of a file with this name.
     #[must_use]
@@ -178,9 +177,6 @@ pub struct FileRecord {
     /// Its content, once it is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cid: Option<ContentId>,
-    /// Whether it was published with other content and is to be published again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub changed: bool,
     /// Whether its image is to be read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ocr: bool,
@@ -193,6 +189,14 @@ pub struct FileRecord {
 }
 
 impl Record for FileRecord {}
+
+impl FileRecord {
+    /// Whether nothing became of it yet.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.cid.is_none() && self.error.is_none()
+    }
+}
 
 /// A node as the routes show it, with a page of its files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

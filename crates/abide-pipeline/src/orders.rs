@@ -38,6 +38,16 @@ pub struct BatchOrder {
     pub life: Incarnation,
 }
 
+/// Find the directories and files of a batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiscoverOrder {
+    /// Of which batch.
+    #[serde(flatten)]
+    pub batch: BatchOrder,
+    /// What started it.
+    pub message: crate::message::IngestMessage,
+}
+
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeOrder {

@@ -1,157 +1,94 @@
-//! The outside work of a batch: what does it, behind traits that the program names implementations of.
+//! The outside work of a batch: its jobs, and the traits of those who read, extract and describe.
 
-use abide_entities::EntityId;
-use abide_organize::InputFile;
-use abide_preprocess::report::RefData;
-use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::future::Future;
-use std::pin::Pin;
+mod context;
+mod describe;
+mod discover;
+mod dispatch;
+mod doers;
+mod look;
+mod ocr;
+mod pinax;
+mod publish;
+mod snapshot;
+mod start;
 
-/// Work that is on its way.
-pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, WorkError>> + Send + 'a>>;
+pub use doers::{
+    ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
+    MetadataRequest, Ocr, OcrText, Spent, WorkError,
+};
 
-/// Why work was not done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WorkError {
-    /// It cannot be done, now or later.
-    #[error("{0}")]
-    Never(String),
-    /// It may be done later.
-    #[error("{0}")]
-    Later(String),
-    /// It may be done after so long: somebody asks for patience.
-    #[error("{reason}")]
-    After {
-        /// What was said.
-        reason: String,
-        /// How long.
-        wait_ms: i64,
-    },
+pub(crate) use describe::DescribeNode;
+pub(crate) use discover::Discover;
+pub(crate) use dispatch::Dispatch;
+pub(crate) use look::Look;
+pub(crate) use ocr::ReadImage;
+pub(crate) use pinax::ExtractNode;
+pub(crate) use snapshot::Snapshot;
+pub(crate) use start::Start;
+
+use abide_core::job::{AttemptEnd, Finish, RetryWish};
+use abide_engine::worker::{done, failed, failed_for_good};
+use abide_engine::{CallError, JobContext};
+use abide_entities::EntityError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Runs a job: reads what it is told, does it, and says how it went.
+async fn run<P, T, F>(job: JobContext, work: impl FnOnce(P) -> F) -> Finish
+where
+    P: DeserializeOwned,
+    T: Serialize,
+    F: Future<Output = Result<T, WorkError>>,
+{
+    let order = match job.payload::<P>() {
+        Ok(order) => order,
+        Err(error) => return failed_for_good(error.to_string()),
+    };
+    match work(order).await {
+        Ok(result) => done(&result),
+        Err(WorkError::Never(reason)) => failed_for_good(reason),
+        Err(WorkError::Later(reason)) => failed(reason),
+        Err(WorkError::After { reason, wait_ms }) => {
+            AttemptEnd::Error { reason, retry: RetryWish::AfterMs(wait_ms) }.into()
+        }
+    }
 }
 
-/// An image that is to be read.
-#[derive(Debug, Clone)]
-pub struct Image {
-    /// What stands for it: its URL, type, size, name.
-    pub reference: RefData,
-    /// Its bytes: of the middle size, if there is one.
-    pub bytes: Bytes,
+impl From<CallError> for WorkError {
+    fn from(error: CallError) -> WorkError {
+        match error {
+            CallError::Refused(_) => WorkError::Never(error.to_string()),
+            _ => WorkError::Later(error.to_string()),
+        }
+    }
 }
 
-/// Gets the bytes of images that refs stand for.
-pub trait Images: Send + Sync {
-    /// The bytes, at most `bound`.
-    fn bytes<'a>(&'a self, reference: &'a RefData, bound: u64) -> Doing<'a, Bytes>;
+impl From<EntityError> for WorkError {
+    fn from(error: EntityError) -> WorkError {
+        match error {
+            EntityError::Invalid(_)
+            | EntityError::InvalidParams(_)
+            | EntityError::InvalidCursor(_)
+            | EntityError::Forbidden(_)
+            | EntityError::NotFound(_)
+            | EntityError::TooLarge(_) => WorkError::Never(error.to_string()),
+            EntityError::Conflict(_)
+            | EntityError::Cas(_)
+            | EntityError::Blobs(_)
+            | EntityError::Backend(_)
+            | EntityError::Internal(_) => WorkError::Later(error.to_string()),
+        }
+    }
 }
 
-/// What was read off an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OcrText {
-    /// The text.
-    pub text: String,
-    /// What read it: `tesseract 5.3.0 (deu+eng)`.
-    pub by: String,
-}
-
-/// Reads images.
-pub trait Ocr: Send + Sync {
-    /// Reads one.
-    fn read(&self, image: Image) -> Doing<'_, OcrText>;
-}
-
-/// What a model took; nothing if none was asked.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Spent {
-    /// US dollars.
-    pub cost_usd: f64,
-    /// Tokens in both directions.
-    pub tokens: u64,
-    /// The model, or `built-in`.
-    pub model: String,
-}
-
-/// What a child of a node brings to it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ChildText<T> {
-    /// Which.
-    pub pi: EntityId,
-    /// What people call it.
-    pub label: String,
-    /// Its metadata, or its description.
-    pub what: T,
-}
-
-/// What metadata is extracted from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetadataRequest {
-    /// Of which entity.
-    pub pi: EntityId,
-    /// The name of its directory.
-    pub directory_name: String,
-    /// Its texts, and what was read off its images.
-    pub files: Vec<InputFile>,
-    /// Metadata of its children.
-    pub children: Vec<ChildText<Value>>,
-    /// Its former metadata.
-    pub previous: Option<Value>,
-    /// What people want.
-    pub custom_prompt: Option<String>,
-    /// The institution, if it is given.
-    pub institution: Option<String>,
-}
-
-/// Metadata.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Extracted {
-    /// `pinax.json`.
-    pub pinax: Value,
-    /// What people should know.
-    pub warnings: Vec<String>,
-    /// What it took.
-    pub spent: Spent,
-}
-
-/// Extracts metadata.
-pub trait Metadata: Send + Sync {
-    /// Of one directory.
-    fn extract(&self, request: MetadataRequest) -> Doing<'_, Extracted>;
-}
-
-/// What a description is written from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DescribeRequest {
-    /// Of which entity.
-    pub pi: EntityId,
-    /// The name of its directory.
-    pub directory_name: String,
-    /// Its metadata.
-    pub pinax: Option<Value>,
-    /// Its texts, and what was read off its images.
-    pub files: Vec<InputFile>,
-    /// Descriptions of its children.
-    pub children: Vec<ChildText<String>>,
-    /// Its former description.
-    pub previous: Option<String>,
-    /// What people want.
-    pub custom_prompt: Option<String>,
-}
-
-/// A description.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Described {
-    /// `description.md`.
-    pub markdown: String,
-    /// What people should know.
-    pub warnings: Vec<String>,
-    /// What it took.
-    pub spent: Spent,
-}
-
-/// Describes directories.
-pub trait Describe: Send + Sync {
-    /// One of them.
-    fn describe(&self, request: DescribeRequest) -> Doing<'_, Described>;
+impl From<abide_blob::BlobError> for WorkError {
+    fn from(error: abide_blob::BlobError) -> WorkError {
+        use abide_blob::BlobError;
+        match error {
+            BlobError::NotFound(_) | BlobError::BadKey(_) | BlobError::TooLarge { .. } => {
+                WorkError::Never(error.to_string())
+            }
+            BlobError::Failed { .. } | BlobError::Unusable { .. } => WorkError::Later(error.to_string()),
+        }
+    }
 }
