@@ -34,24 +34,8 @@ impl Record for Collection {}
 /// A run that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// Which: its batches are called after it.
-    pub run: String,
-    /// How far it is.
-    pub step: Step,
-    /// Entities that it changed.
-    pub touched: Vec<EntityId>,
-}
-
-/// How far a run is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Images are read, and files of directories that have no groups are put into groups.
-    Read,
-    /// New files are put into groups that are there.
-    Place,
-    /// Records and descriptions are written.
-    Tell,
+    /// Its batch.
+    pub batch_id: String,
 }
 
 /// A file of a folder, as it was when it was brought into the collection.
