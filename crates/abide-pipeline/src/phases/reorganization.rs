@@ -140,7 +140,8 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
     }
     flow.turn.put(&rows::sent_key(&chunk_id), &SentRow { place: node.place, chunk: number })?;
     flow.turn.put(&rows::due_key(due_at.0, &chunk_id), &true)?;
-    if flow.turn.alarm(TIMEOUT)?.is_none() {
+    // An alarm of the past is the one that rings now.
+    if flow.turn.alarm(TIMEOUT)?.is_none_or(|at| at <= now) {
         flow.turn.set_alarm(TIMEOUT, due_at)?;
     }
     node.organizer_callback_batch = Some(chunk_id.clone());

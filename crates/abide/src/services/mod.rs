@@ -9,8 +9,10 @@ pub(crate) mod preprocess;
 pub(crate) mod sync;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use abide_engine::{Engine, Registry};
+use abide_entities::EntityStore;
 use abide_server::Services;
 
 use crate::config::Config;
@@ -18,8 +20,20 @@ use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
 
-/// What a service does once the engine runs and listens: it gets the engine and the address.
-pub(crate) type AfterStart = Box<dyn FnOnce(&Engine, SocketAddr) + Send>;
+/// What a service does once the engine runs and listens.
+pub(crate) type AfterStart = Box<dyn FnOnce(&Started<'_>) + Send>;
+
+/// What a service may use once everything runs.
+pub(crate) struct Started<'a> {
+    /// The engine.
+    pub(crate) engine: &'a Engine,
+    /// Where the server listens.
+    pub(crate) address: SocketAddr,
+    /// What lets requests of ours to our own server in.
+    pub(crate) token: &'a str,
+    /// Entities, if they are hosted.
+    pub(crate) entities: Option<Arc<dyn EntityStore>>,
+}
 
 /// What a process hosts.
 pub(crate) struct Hosted {

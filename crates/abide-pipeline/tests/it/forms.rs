@@ -1,0 +1,1 @@
+//! Forms of messages on a real engine.
