@@ -40,13 +40,13 @@ pub async fn move_file(
     }
     update(store, to, |shown| Append {
         components: BTreeMap::from([(component.to_owned(), cid)]),
-        note: Some(format!("{component} moved here by hand")),
+        note: Some(format!("{component} moved here")),
         ..Append::onto(shown.tip)
     })
     .await?;
     update(store, from, |shown| Append {
         components_remove: BTreeSet::from([component.to_owned()]),
-        note: Some(format!("{component} moved away by hand")),
+        note: Some(format!("{component} moved away")),
         ..Append::onto(shown.tip)
     })
     .await

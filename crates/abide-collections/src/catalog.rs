@@ -132,14 +132,17 @@ impl Object for Collections {
     }
 }
 
-fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<No>> {
-    let name = &collection.name;
+/// Whether a text can be the name of a collection.
+pub fn check_name(name: &str) -> Result<(), No> {
     let fits = (1..=NAME_CHARS).contains(&name.chars().count())
         && name.trim() == name
         && !name.contains(|c: char| c == '/' || c.is_control());
-    if !fits {
-        return Err(No::BadName(name.clone()).into());
-    }
+    if fits { Ok(()) } else { Err(No::BadName(name.to_owned())) }
+}
+
+fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<No>> {
+    let name = &collection.name;
+    check_name(name)?;
     let former: Option<Collection> = turn.get(&key(name))?;
     collection.created_at = former.map_or(turn.now(), |former| former.created_at);
     collection.updated_at = turn.now();

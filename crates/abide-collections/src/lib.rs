@@ -19,7 +19,7 @@ mod text;
 mod tree;
 
 pub use by_hand::{move_file, move_node, rename};
-pub use catalog::{Call, Collections, NAME, Reply};
+pub use catalog::{Call, Collections, NAME, Reply, check_name};
 pub use collection::{Collection, Pending, SourceFile};
 pub use refusal::No;
 pub use search::{Field, Hit, search};

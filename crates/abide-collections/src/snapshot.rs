@@ -1,11 +1,13 @@
 //! Bringing files into a tree: a directory becomes an entity, a file becomes components of it.
 
+use crate::by_hand::move_file;
 use crate::collection::SourceFile;
 use crate::limits::CHANGES_AT_ONCE;
 use crate::text::component_name;
 use crate::tree::{Branch, Tree};
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
+use abide_pipeline::FileKind;
 use abide_pipeline::ids::of_directory;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,6 +88,27 @@ pub async fn apply(
         }
     }
     Ok(applied)
+}
+
+/// Originals follow what was made of them: where a text or ref of a file went into a group, the rest of that file goes too.
+pub async fn gather(
+    store: &dyn EntityStore,
+    collection: &str,
+    known: &BTreeMap<String, SourceFile>,
+) -> Result<(), EntityError> {
+    let tree = Tree::read(store, &directory_id(collection, "")).await?;
+    let places = Places::of(collection, &tree, known);
+    for (path, file) in known.iter().filter(|(_, file)| file.made.len() > 1) {
+        let grouped = file.made.iter().filter(|name| FileKind::of(name) != FileKind::Other);
+        let at: BTreeSet<EntityId> = grouped.filter_map(|name| places.find(path, name, file)).collect();
+        let (Some(home), 1) = (at.first(), at.len()) else { continue };
+        for name in &file.made {
+            if let Some(from) = places.find(path, name, file).filter(|from| from != home) {
+                move_file(store, &from, name, home).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Every directory of these files, each after the one it is in.

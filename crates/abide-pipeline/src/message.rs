@@ -4,6 +4,7 @@ use crate::config::ProcessingConfig;
 use crate::limits::{MESSAGE_BYTES, NOTE_BYTES};
 use crate::prompts::{BadPrompts, CustomPrompts};
 use abide_entities::EntityId;
+use abide_organize::contract::ExistingGroup;
 use abide_preprocess::{BatchId, QueueMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -68,6 +69,9 @@ pub struct PiNode {
     /// What is to be done with it.
     #[serde(default)]
     pub processing_config: ProcessingConfig,
+    /// Groups of it that are there: what belongs to one is added to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub existing_groups: Vec<ExistingGroup>,
 }
 
 /// A message that cannot start a batch.

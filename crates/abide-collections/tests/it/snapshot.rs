@@ -123,3 +123,26 @@ async fn trees_are_found_by_path_and_searched() {
     let document = tree.document(&rig.store).await.unwrap();
     assert_eq!((document.children[0].label.as_str(), document.files[0].name.as_str()), ("letters", "a.txt"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_original_follows_what_was_made_of_it() {
+    let rig = rig();
+    let text = rig.upload("read").await;
+    let scan = rig.upload("scan").await;
+    let made = vec![("s.tif".to_owned(), scan), ("s.jpg.ref.json".to_owned(), text)];
+    let incoming = abide_collections::snapshot::Incoming { path: "letters/s.tif".to_owned(), made };
+    abide_collections::snapshot::apply(&rig.store, PAPERS, &[incoming], &[].into(), &BTreeMap::new())
+        .await
+        .unwrap();
+    let letters = directory_id(PAPERS, "letters");
+    let create =
+        Create { label: Some("Klein".to_owned()), parent_pi: Some(letters.clone()), ..Create::default() };
+    let group = rig.store.create(create).await.unwrap().id;
+    move_file(&rig.store, &letters, "s.jpg.ref.json", &group).await.unwrap();
+    let known = BTreeMap::from([("letters/s.tif".to_owned(), known(&["s.tif", "s.jpg.ref.json"]))]);
+    for _ in 0..2 {
+        abide_collections::snapshot::gather(&rig.store, PAPERS, &known).await.unwrap();
+        assert_eq!(rig.lines().await, ["/: ", "/letters/Klein: s.jpg s.tif", "/letters: "]);
+    }
+    assert_eq!(rig.ver(&group).await, 3);
+}

@@ -135,6 +135,7 @@ fn existing(manifest: Manifest) -> Result<Vec<PiNode>, WorkError> {
         parent_pi: directory.existing_parent_path.and_then(|path| by_path.get(&path).cloned()),
         children_pi: Vec::new(),
         processing_config: ProcessingConfig::of_value(&directory.processing_config).unwrap_or_default(),
+        existing_groups: directory.existing_groups,
     });
     Ok(nodes.collect())
 }
@@ -180,7 +181,7 @@ async fn of_entities(site: &Site, nodes: &[PiNode]) -> Result<Vec<Item>, WorkErr
                 pi: node.pi.clone(),
                 config: node.processing_config,
                 published: Some((shown.tip, shown.ver)),
-                existing_groups: Vec::new(),
+                existing_groups: node.existing_groups.clone(),
             };
             let place = u32::try_from(places.len()).unwrap_or(u32::MAX);
             places.insert(&node.pi, (place, path));

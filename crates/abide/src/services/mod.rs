@@ -1,8 +1,11 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
+pub(crate) mod collections;
 mod coordinator;
 mod defaults;
+pub(crate) mod describing;
 pub(crate) mod downloads;
+pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
 pub(crate) mod preprocess;
@@ -71,6 +74,7 @@ impl Hosted {
         downloads::add(config, &mut hosted)?;
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
+        collections::add(&mut hosted)?;
         Ok(hosted)
     }
 
