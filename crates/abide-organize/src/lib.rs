@@ -55,5 +55,5 @@ pub use paid::Paid;
 pub use plan::{Group, Plan};
 pub use refusal::No;
 pub use rows::{Asked, Prompts, Task};
-pub use service::{Service, ServiceError, Site};
+pub use service::{FaultOf, Service, ServiceError, Site};
 pub use spending::{Add, Spending, Total};

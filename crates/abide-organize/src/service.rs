@@ -16,6 +16,7 @@ use crate::work::{self, AskError, Asking, Callback, Judge, NoAnswers, Publisher}
 use abide_engine::registry::RegisterError;
 use abide_engine::{Answer, CallError, Engine, RefusalClass, Registry};
 use abide_entities::{ContentId, EntityError, EntityStore};
+use abide_llm::LlmError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -73,6 +74,67 @@ pub enum ServiceError {
     /// A defect.
     #[error("{0}")]
     Internal(String),
+}
+
+/// Whose fault it is that a request was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultOf {
+    /// The caller's: another request may be done.
+    Caller,
+    /// The model's: it gave no answer that can be used.
+    Model,
+    /// The model's: it cannot answer now, or may not cost more.
+    ModelForNow,
+    /// Ours, for now: what keeps state or files cannot be reached.
+    OursForNow,
+    /// Ours.
+    Ours,
+}
+
+impl ServiceError {
+    /// Whose fault it is.
+    #[must_use]
+    pub fn fault(&self) -> FaultOf {
+        match self {
+            ServiceError::Bad(_) => FaultOf::Caller,
+            ServiceError::Ask(error) => match error {
+                AskError::OverBudget(_) => FaultOf::Caller,
+                AskError::Faulty(_) => FaultOf::Model,
+                AskError::Cap { .. } => FaultOf::ModelForNow,
+                AskError::Answers(_) => FaultOf::OursForNow,
+                AskError::Model(error) => match error {
+                    LlmError::Limited { .. }
+                    | LlmError::Unavailable { .. }
+                    | LlmError::Timeout { .. }
+                    | LlmError::OverBudget { .. } => FaultOf::ModelForNow,
+                    LlmError::Setup(_)
+                    | LlmError::Refused { .. }
+                    | LlmError::Declined(_)
+                    | LlmError::BadAnswer(_)
+                    | LlmError::Cut { .. }
+                    | LlmError::NotRecorded(_) => FaultOf::Model,
+                },
+            },
+            ServiceError::Entities(error) => {
+                if error.is_retryable() {
+                    FaultOf::OursForNow
+                } else {
+                    FaultOf::Ours
+                }
+            }
+            ServiceError::Engine(error) => match error.as_ref() {
+                CallError::Overloaded { .. }
+                | CallError::OutcomeUnknown
+                | CallError::Store(_)
+                | CallError::Stopping => FaultOf::OursForNow,
+                CallError::Refused(_)
+                | CallError::Failed(_)
+                | CallError::UnknownKind(_)
+                | CallError::KeyReused(_) => FaultOf::Ours,
+            },
+            ServiceError::Internal(_) => FaultOf::Ours,
+        }
+    }
 }
 
 impl Service {
@@ -193,7 +255,7 @@ impl Service {
             files: &files,
             custom_prompt: custom_prompt.as_deref(),
         };
-        let organized = work::organize(asking, strategy_guidance.as_deref()).await.map_err(fault_of)?;
+        let organized = work::organize(asking, strategy_guidance.as_deref()).await?;
         let (checked, spend) = (organized.checked, organized.paid.spend());
         Ok(OrganizeResponse {
             groups: checked.plan.groups,
@@ -236,7 +298,7 @@ impl Service {
             custom_prompt: custom_prompt.as_deref(),
         };
         let (result, truncation, paid, model) =
-            work::strategize(asking, total_file_count, chunk_count).await.map_err(fault_of)?;
+            work::strategize(asking, total_file_count, chunk_count).await?;
         let spend = paid.spend();
         let organizer = OrganizerKind::Model;
         Ok(StrategizeResponse {
@@ -247,14 +309,6 @@ impl Service {
             cost_usd: spend.cost_usd,
             truncation,
         })
-    }
-}
-
-/// Whose fault it is that nothing was answered: instructions that do not fit are the caller's.
-fn fault_of(error: AskError) -> ServiceError {
-    match error {
-        AskError::OverBudget(over) => ServiceError::Bad(BadRequest(over.to_string())),
-        other => ServiceError::Ask(other),
     }
 }
 

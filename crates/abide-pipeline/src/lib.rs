@@ -29,6 +29,7 @@ mod site;
 mod state;
 pub mod status;
 pub mod tree;
+pub mod upload;
 pub mod work;
 
 pub use calls::{Call, ToPipeline};

@@ -1,5 +1,7 @@
 //! How batches behave.
 
+use crate::upload::Limits;
+
 /// How batches behave: the numbers of the configuration, by the names that the routes' clients know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -23,8 +25,10 @@ pub struct Options {
     pub max_files: u32,
     /// How long an answer of the organizer is awaited: `CALLBACK_TIMEOUT_MS`.
     pub callback_timeout_ms: i64,
-    /// Who organizes.
+    /// Who organizes; what [`Setup`](crate::Setup) says of that counts.
     pub organizer: Organizer,
+    /// How large files and batches may be that are uploaded.
+    pub uploads: Limits,
 }
 
 /// Who organizes.
@@ -50,6 +54,7 @@ impl Default for Options {
             max_files: 50,
             callback_timeout_ms: 900_000,
             organizer: Organizer::Here,
+            uploads: Limits::default(),
         }
     }
 }

@@ -19,10 +19,11 @@ use crate::rows::{self, GroupsRow, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{State, Step};
 use crate::status::PhaseName;
+use crate::upload::{Intake, ToIntake};
 use abide_core::event::{Event, Sender};
 use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::name::UniqueKey;
-use abide_core::object::Incarnation;
+use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
 use abide_preprocess::QueueMessage;
@@ -280,6 +281,8 @@ fn start(turn: &mut Turn<'_>, message: IngestMessage) -> Result<StartAnswer, Hal
     let unique_key = Some(UniqueKey::new(DISCOVER_KEY)?);
     turn.enqueue(NewJob { unique_key, max_attempts: Some(DISCOVER_ATTEMPTS), ..job })?;
     turn.put(MESSAGE, &MessageRow(order.message))?;
+    // Whoever uploaded it learns that it is taken; there may have been no upload.
+    turn.send(&ObjectKey::new(Intake::KIND, &batch_id)?, &ToIntake::Taken)?;
     Ok(StartAnswer { batch_id, started: true })
 }
 

@@ -4,6 +4,7 @@ use crate::options::{Options, Organizer};
 use crate::orders;
 use crate::pipeline::Pipeline;
 use crate::site::Site;
+use crate::upload;
 use crate::work::{
     Describe, DescribeNode, Discover, Dispatch, ExtractNode, Images, Look, Metadata, Ocr, ReadImage,
     Snapshot, Start,
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) metadata: Option<Arc<dyn Metadata>>,
     pub(crate) describe: Option<Arc<dyn Describe>>,
     pub(crate) ocr_text_token_threshold: usize,
+    limits: upload::Limits,
     site: watch::Sender<Option<Site>>,
 }
 
@@ -67,6 +69,7 @@ impl Service {
     pub fn register(registry: &mut Registry, setup: Setup) -> Result<Service, RegisterError> {
         let is_elsewhere = !setup.organizer_url.is_empty();
         let organizer = if is_elsewhere { Organizer::Elsewhere } else { Organizer::Here };
+        let limits = setup.options.uploads;
         registry.object(Pipeline::new(Options { organizer, ..setup.options }))?;
         let shared = Shared {
             staging: setup.staging,
@@ -75,6 +78,7 @@ impl Service {
             metadata: setup.metadata,
             describe: setup.describe,
             ocr_text_token_threshold: setup.ocr_text_token_threshold,
+            limits,
             site: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
@@ -86,6 +90,9 @@ impl Service {
         registry.worker(orders::QUEUE, orders::LOOK, SLOTS, Look(of()))?;
         registry.worker(orders::QUEUE, orders::PINAX, SLOTS, ExtractNode(of()))?;
         registry.worker(orders::QUEUE, orders::DESCRIBE, SLOTS, DescribeNode(of()))?;
+        registry.object(upload::Intake)?;
+        registry.worker(upload::QUEUE, upload::COMPLETE, SLOTS, upload::Complete(of()))?;
+        registry.worker(upload::QUEUE, upload::DISCOVERY, SLOTS, upload::Discovery(of()))?;
         if is_elsewhere {
             let dispatch = Dispatch { organizer_url: setup.organizer_url };
             registry.worker(orders::QUEUE, orders::DISPATCH, SLOTS, dispatch)?;
@@ -107,6 +114,12 @@ impl Service {
             Some(site) => site,
             None => std::future::pending().await,
         }
+    }
+
+    /// How large files and batches may be that are uploaded.
+    #[must_use]
+    pub fn limits(&self) -> upload::Limits {
+        self.shared.limits
     }
 
     /// Where files of batches are before they are entities.

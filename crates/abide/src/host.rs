@@ -82,7 +82,7 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults, after_start, export } = hosted;
+        let Hosted { registry, mut services, defaults, after_start, export, limiters: _ } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
             services.watch.telemetry = export.spans();

@@ -6,4 +6,5 @@ mod builtin;
 mod check;
 mod collections;
 mod contract;
+mod object;
 mod prompt;

@@ -18,6 +18,7 @@ use abide_engine::Halt;
 use abide_organize::contract::{
     FileInput, Operation, PiRequest, ProcessRequest, ProcessingConfig, StrategizeInput, ToOrganizer,
 };
+use abide_organize::limits::EXISTING_GROUPS;
 
 /// The alarm for the next request that is not answered in time.
 pub(crate) const TIMEOUT: &str = "timeout";
@@ -212,7 +213,7 @@ fn request(
                 current_tip: node.current_tip,
                 directory_path: Some(node.path.clone()),
                 files: Some(files),
-                existing_groups: groups.map(|GroupsRow(groups)| groups).unwrap_or_default(),
+                existing_groups: groups.into_iter().flat_map(|row| row.0).take(EXISTING_GROUPS).collect(),
                 processing_config: Some(ProcessingConfig {
                     ocr: config.ocr,
                     reorganize: config.reorganize.unwrap_or(true),

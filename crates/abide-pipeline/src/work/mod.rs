@@ -23,7 +23,7 @@ pub(crate) use dispatch::Dispatch;
 pub(crate) use look::Look;
 pub(crate) use ocr::ReadImage;
 pub(crate) use pinax::ExtractNode;
-pub(crate) use snapshot::Snapshot;
+pub(crate) use snapshot::{Snapshot, Target, keep};
 pub(crate) use start::Start;
 
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
@@ -34,7 +34,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Runs a job: reads what it is told, does it, and says how it went.
-async fn run<P, T, F>(job: JobContext, work: impl FnOnce(P) -> F) -> Finish
+pub(crate) async fn run<P, T, F>(job: JobContext, work: impl FnOnce(P) -> F) -> Finish
 where
     P: DeserializeOwned,
     T: Serialize,

@@ -43,8 +43,8 @@ async fn snapshot(service: &Service, order: &SnapshotOrder) -> Result<Published,
     let components = files(service, &site, order).await?;
     let kids = kids(&site, order).await?;
     let note = brief.custom_note.unwrap_or_else(|| usual_note(order.phase).to_owned());
-    let entity = Target { store: site.entities.as_ref(), pi: &order.node.pi, note };
-    let published = entity.publish(&node, components, kids).await?;
+    let entity = Target::new(site.entities.as_ref(), &order.node.pi, note);
+    let published = entity.publish(label(&node), components, kids).await?;
     if let (None, Some(parent)) = (node.parent, &brief.parent_pi) {
         entity.put_under(parent).await?;
     }
@@ -93,7 +93,7 @@ async fn files(
 }
 
 /// Keeps a file. One that cannot be kept, now or later, says why.
-async fn keep(
+pub(crate) async fn keep(
     staging: &Bucket,
     entities: &dyn EntityStore,
     file: FileRecord,
@@ -128,18 +128,23 @@ async fn kids(site: &Site, order: &SnapshotOrder) -> Result<Vec<EntityId>, WorkE
     }
 }
 
-/// The entity of a node.
-struct Target<'a> {
+/// The entity of a directory.
+pub(crate) struct Target<'a> {
     store: &'a dyn EntityStore,
     pi: &'a EntityId,
     note: String,
 }
 
-impl Target<'_> {
+impl<'a> Target<'a> {
+    /// One whose versions have this note.
+    pub(crate) fn new(store: &'a dyn EntityStore, pi: &'a EntityId, note: impl Into<String>) -> Target<'a> {
+        Target { store, pi, note: note.into() }
+    }
+
     /// Makes the entity, or gives it what it lacks. A second time it lacks nothing.
-    async fn publish(
+    pub(crate) async fn publish(
         &self,
-        node: &Node,
+        label: &str,
         components: BTreeMap<String, ContentId>,
         kids: Vec<EntityId>,
     ) -> Result<Published, WorkError> {
@@ -152,7 +157,7 @@ impl Target<'_> {
                     .map(|(n, c)| (n.clone(), *c))
                     .collect(),
                 children_pi: kids.iter().take(CHILDREN_AT_ONCE).cloned().collect(),
-                label: Some(label(node)),
+                label: Some(label.to_owned()),
                 note: Some(self.note.clone()),
                 ..Create::default()
             };
@@ -205,7 +210,7 @@ impl Target<'_> {
     }
 
     /// Puts the topmost entity under another one.
-    async fn put_under(&self, parent: &EntityId) -> Result<(), WorkError> {
+    pub(crate) async fn put_under(&self, parent: &EntityId) -> Result<(), WorkError> {
         let shown = self.store.get(self.pi).await?;
         if shown.parent_pi.as_ref() == Some(parent) {
             return Ok(());
@@ -220,7 +225,6 @@ impl Target<'_> {
     }
 }
 
-fn label(node: &Node) -> String {
-    let name = node.name();
-    if name.is_empty() { "/".to_owned() } else { name.to_owned() }
+fn label(node: &Node) -> &str {
+    if node.name().is_empty() { "/" } else { node.name() }
 }

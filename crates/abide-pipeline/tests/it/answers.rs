@@ -90,6 +90,7 @@ fn an_answer_names_files_that_are_not_there() {
 fn a_job_without_hope_is_said_so() {
     let mut world = abide_engine::testing::World::new();
     world.object(abide_pipeline::Pipeline::new(Options::default()));
+    world.object(abide_pipeline::upload::Intake);
     world.worker(QUEUE, abide_pipeline::orders::DISCOVER, |_| {
         abide_engine::worker::failed_for_good("there is no manifest")
     });

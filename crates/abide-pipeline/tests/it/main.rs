@@ -4,9 +4,13 @@
 
 mod answers;
 mod crashes;
+mod elsewhere;
 mod forms;
 mod messages;
 mod pure;
+mod real;
 mod rig;
 mod rules;
+mod speed;
+mod uploads;
 mod whole;

@@ -172,6 +172,7 @@ pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
     let ran = Rc::new(RefCell::new(Vec::new()));
     world.object(Pipeline::new(options));
     world.object(Scripted(organizing));
+    world.object(abide_pipeline::upload::Intake);
     let note = |ran: &Rc<RefCell<Vec<String>>>, lease: &Lease| {
         ran.borrow_mut().push(format!("{} {}", lease.kind, lease.payload.as_str()));
     };

@@ -8,6 +8,8 @@ pub(crate) mod downloads;
 pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
+pub(crate) mod model;
+pub(crate) mod organizer;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 
@@ -16,6 +18,7 @@ use std::sync::Arc;
 
 use abide_engine::{Engine, Registry};
 use abide_entities::EntityStore;
+use abide_llm::Limiters;
 use abide_server::Services;
 
 use crate::config::Config;
@@ -44,6 +47,8 @@ pub(crate) struct Hosted {
     pub(crate) registry: Registry,
     /// Routes beside the engine's.
     pub(crate) services: Services,
+    /// What all that ask the model share.
+    pub(crate) limiters: Limiters,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
     /// What is done once it runs.
@@ -58,6 +63,7 @@ impl Hosted {
         Hosted {
             registry,
             services: Services::default(),
+            limiters: Limiters::default(),
             defaults: Defaults::default(),
             after_start: Vec::new(),
             export: None,
@@ -74,6 +80,7 @@ impl Hosted {
         downloads::add(config, &mut hosted)?;
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
+        organizer::add(config, &mut hosted)?;
         collections::add(&mut hosted)?;
         Ok(hosted)
     }

@@ -121,6 +121,10 @@ sections! {
     buckets: Buckets,
     /// How entities and their files are kept.
     entities: Entities,
+    /// How directories are grouped.
+    organizer: Organizer,
+    /// How batches go through the pipeline.
+    pipeline: Pipeline,
     /// Where traces and metrics go.
     telemetry: Telemetry,
     /// What is logged and how.
