@@ -1,8 +1,11 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
+pub(crate) mod collections;
 mod coordinator;
 mod defaults;
+pub(crate) mod describing;
 pub(crate) mod downloads;
+pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
 pub(crate) mod model;
@@ -78,6 +81,7 @@ impl Hosted {
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
         organizer::add(config, &mut hosted)?;
+        collections::add(&mut hosted)?;
         Ok(hosted)
     }
 
