@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How the names of files end that stand for bytes kept elsewhere.
+pub const REF_SUFFIX: &str = ".ref.json";
+
 /// What a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -10,6 +13,14 @@ pub enum FileKind {
     Text,
     /// It stands for bytes that are kept elsewhere; its content is what was read off them, if anything.
     Ref,
+}
+
+impl FileKind {
+    /// What a file of that name is.
+    #[must_use]
+    pub fn of(name: &str) -> FileKind {
+        if name.ends_with(REF_SUFFIX) { FileKind::Ref } else { FileKind::Text }
+    }
 }
 
 /// A file of a directory.

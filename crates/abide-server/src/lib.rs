@@ -45,4 +45,6 @@ pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, EntitiesService, LinksService, Services, SyncService, Watch};
+pub use services::{
+    CoordinatorService, EntitiesService, LinksService, PipelineService, Services, SyncService, Watch,
+};

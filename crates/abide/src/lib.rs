@@ -2,9 +2,9 @@
 //!
 //! What it is for: turning a command line, an environment and `abide.toml` into one typed configuration, and running
 //! the command that was asked for with it.
-//! What it knows: every option (`config/table.rs`), every command, which implementation stands behind each contract.
+//! What it knows: every option (`config/table`), every command, which implementation stands behind each contract.
 //! What it does not know: how anything works. A decision that could be wrong about work belongs below.
-//! Where to enter: [`main`] for the binary, `cli.rs` for the commands, `config/table.rs` for the options.
+//! Where to enter: [`main`] for the binary, `cli.rs` for the commands, `config/table` for the options.
 
 mod bench;
 mod cli;
@@ -16,6 +16,7 @@ mod export;
 mod failure;
 mod host;
 mod logging;
+mod open_files;
 mod output;
 mod reach;
 mod services;

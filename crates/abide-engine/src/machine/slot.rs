@@ -240,6 +240,12 @@ impl Slot {
         self.pending.iter().any(|p| matches!(p.then, Then::Commit { .. }))
     }
 
+    /// Whether an event failed and the store does not know it yet. What comes after it waits: if this engine died, the
+    /// event would run again as if it had not failed, and be behind what passed it.
+    pub(super) fn has_failure(&self) -> bool {
+        self.failing > 0 || self.pending.iter().any(|pending| matches!(pending.then, Then::Fail(_)))
+    }
+
     /// Where the object is after `commit`, and the cache with it. The new life is used if one could begin next.
     pub(super) fn advance(&mut self, commit: &Commit, by: Life, next_life: Incarnation) {
         let log_head = self.head.map_or(Seq(0), |head| head.log_head);

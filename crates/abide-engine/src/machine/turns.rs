@@ -65,7 +65,10 @@ impl Machine {
     fn prepare(&mut self, id: SlotId, handler: &Arc<dyn Handler>) -> Result<Delivery, Held> {
         loop {
             let slot = self.slots.get(id);
-            if slot.loading.is_some() || slot.pending.len() >= self.options.pipeline_turns {
+            if slot.loading.is_some()
+                || slot.pending.len() >= self.options.pipeline_turns
+                || slot.has_failure()
+            {
                 return Err(Held::UnderWay);
             }
             let Some(first) = slot.events.front() else { return Err(Held::NoEvent) };

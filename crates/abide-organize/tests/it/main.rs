@@ -1,7 +1,16 @@
-//! The organizer's decisions: budgets, checks of answers, and groups without a model.
+//! The organizer: budgets, checks of answers, groups without a model, and what goes over the wire.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod budget;
 mod builtin;
 mod check;
+mod chunks;
 mod collections;
+mod contract;
+mod deaths;
+mod object;
 mod prompt;
+mod rig;
+mod stand_in;
+mod tree;
+mod whole;

@@ -5,12 +5,12 @@ use crate::app::App;
 use crate::body::{AnyBody, decode};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use crate::hidden::shown;
+use crate::hidden::{is_closed_to, shown};
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
 use crate::sentence::sentence;
-use abide_core::job::{JobId, JobState, NewJob};
+use abide_core::job::{Attempt, JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
 use abide_core::limits::{ENQUEUE_ITEMS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
@@ -272,7 +272,19 @@ pub(crate) async fn show(
     Ok(Json(shown_to(caller, *view)))
 }
 
+/// What a job of an organization is about, and what came of it, is nobody else's: where it stands is.
 fn shown_to(caller: Caller, view: JobView) -> JobView {
+    if view.owner.as_ref().is_some_and(|owner| is_closed_to(caller, &owner.object)) {
+        let attempts = view.attempts.into_iter().map(|attempt| Attempt { reason: None, ..attempt });
+        return JobView {
+            payload: JsonText::null(),
+            progress: None,
+            result: None,
+            reason: None,
+            attempts: attempts.collect(),
+            ..view
+        };
+    }
     JobView { payload: shown(view.payload, caller), ..view }
 }
 

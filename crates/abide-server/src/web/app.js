@@ -31,8 +31,8 @@ function headers() {
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-async function ask(path, { method = "GET", body } = {}) {
-  const init = { method, headers: headers() };
+async function ask(path, { method = "GET", body, more = {} } = {}) {
+  const init = { method, headers: { ...headers(), ...more } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers["content-type"] = "application/json";
@@ -285,6 +285,8 @@ async function submit(event) {
 }
 
 const views = { queues: showQueues, jobs: showJobs, dead: showDead, objects: showObjects, items: showItems };
+/** Who else hears which objects change. */
+const changes = [];
 const wanted = new Set();
 let timer = null;
 
@@ -321,6 +323,7 @@ function take(word, data) {
     recent.set(`${data.kind}/${data.name}`, { version: data.version, at: data.at });
     if (recent.size > 200) recent.delete(recent.keys().next().value);
     want("objects");
+    changes.forEach((hear) => hear(data));
     if (data.kind === "coordinator" && data.name === $("name").value.trim()) want("items");
   } else if (word === "reset" || word === "begin") {
     recent.clear();
@@ -387,3 +390,5 @@ document.addEventListener("visibilitychange", () => want());
 setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
+
+export { $, act, ask, badge, changes, clock, complain, el, fill, views, want };

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::value::Value;
 
 /// The declaration of one option.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct OptionSpec {
     /// The section of `abide.toml`; without underscore, so that environment names are unambiguous.
     pub(crate) section: &'static str,

@@ -43,15 +43,15 @@ pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Se
     let service = Service::register(&mut hosted.registry, setup)?;
     hosted.services.preprocess = Some(service.clone());
     let beginning = service.clone();
-    hosted.after_start.push(Box::new(move |engine, address| {
+    hosted.after_start.push(Box::new(move |started| {
         // What workers of a server that was killed left behind: the data directory is ours, and none of ours runs yet.
         if let Some(left) = work_dir.filter(|left| left.exists())
             && let Err(error) = fs::remove_dir_all(&left)
         {
             tracing::warn!(target: "preprocess", %error, dir = %left.display(), "not emptied");
         }
-        let url = if url.is_empty() { format!("http://{address}/preprocess") } else { url };
-        beginning.begin(engine.clone(), url);
+        let url = if url.is_empty() { format!("http://{}/preprocess", started.address) } else { url };
+        beginning.begin(started.engine.clone(), url);
     }));
     Ok(service)
 }
