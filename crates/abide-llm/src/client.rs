@@ -84,6 +84,7 @@ struct Shared {
 /// Where one question stands between its requests.
 struct Going<'a> {
     ask: &'a Ask,
+    image_url: Option<&'a str>,
     validator: Option<Validator>,
     max_tokens: u32,
     complaint: Option<String>,
@@ -101,8 +102,8 @@ enum Miss {
     Form(LlmError),
 }
 
-impl Going<'_> {
-    fn begin(ask: &Ask) -> Result<Going<'_>, LlmError> {
+impl<'a> Going<'a> {
+    fn begin(ask: &'a Ask, image_url: Option<&'a str>) -> Result<Going<'a>, LlmError> {
         let validator = match &ask.shape {
             Shape::Text => None,
             Shape::Json { schema, .. } => {
@@ -111,7 +112,7 @@ impl Going<'_> {
             }
         };
         let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
-        Ok(Going { ask, validator, max_tokens, complaint: None, usage, requests: 0 })
+        Ok(Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 })
     }
 }
 
@@ -137,7 +138,16 @@ impl Client {
 
     /// The same, with what it took also if there is no answer. What a request took that was never answered is not known.
     pub async fn ask_counted(&self, ask: &Ask) -> (Result<Answer, LlmError>, Spent) {
-        let mut going = match Going::begin(ask) {
+        self.answer(ask, None).await
+    }
+
+    /// Asks about an image, which is at a URL; that may be a `data:` URL.
+    pub async fn look(&self, ask: &Ask, image_url: &str) -> Result<Answer, LlmError> {
+        self.answer(ask, Some(image_url)).await.0
+    }
+
+    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> (Result<Answer, LlmError>, Spent) {
+        let mut going = match Going::begin(ask, image_url) {
             Ok(going) => going,
             Err(error) => return (Err(error), Spent::default()),
         };
@@ -200,8 +210,13 @@ impl Client {
     async fn request(&self, going: &mut Going<'_>) -> Result<Answer, Miss> {
         let endpoint = &self.shared.endpoint;
         let form = self.form();
-        let body =
-            wire::request(going.ask, &endpoint.model, form, going.max_tokens, going.complaint.as_deref());
+        let question = wire::Question {
+            ask: going.ask,
+            image_url: going.image_url,
+            max_tokens: going.max_tokens,
+            complaint: going.complaint.as_deref(),
+        };
+        let body = wire::request(&question, &endpoint.model, form);
         let reply = {
             let _room = self.shared.limiter.enter().await;
             going.requests += 1;
@@ -259,6 +274,7 @@ impl Client {
     fn status_miss(&self, status: u16, wait_ms: Option<i64>, body: &[u8]) -> Miss {
         let endpoint = self.shared.endpoint.base_url.clone();
         let message: String = String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS).collect();
+        let code = wire::error_code(body);
         match status {
             429 | 503 | 529 => Miss::Again(
                 LlmError::Limited { endpoint, status, wait_ms },
@@ -269,9 +285,9 @@ impl Client {
                 Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
             }
             400 | 404 | 415 | 422 if speaks_of_form(&message) => {
-                Miss::Form(LlmError::Refused { endpoint, status, message })
+                Miss::Form(LlmError::Refused { endpoint, status, code, message })
             }
-            _ => Miss::Final(LlmError::Refused { endpoint, status, message }),
+            _ => Miss::Final(LlmError::Refused { endpoint, status, code, message }),
         }
     }
 

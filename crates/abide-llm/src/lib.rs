@@ -10,6 +10,7 @@
 
 mod answer;
 mod ask;
+pub mod budget;
 mod client;
 mod error;
 pub mod extract;

@@ -22,7 +22,6 @@
 //! | `strategy` | what came of a request to strategize |
 //! | `answer/{question}` | an answer that was paid for: the question is not asked again |
 
-pub mod budget;
 pub mod builtin;
 pub mod check;
 pub mod contract;
@@ -47,6 +46,7 @@ mod rows;
 mod service;
 mod spending;
 
+pub use abide_llm::budget;
 pub use file::{FileKind, InputFile, REF_SUFFIX};
 pub use group_id::group_id;
 pub use options::Options;

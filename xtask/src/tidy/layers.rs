@@ -40,6 +40,7 @@ const ROOMS: &[Room] = &[
     room("abide-media", Reach::These(&["abide-core"]), &[]),
     room("abide-fetch", Reach::These(&["abide-core"]), &[]),
     room("abide-llm", Reach::These(&["abide-core", "abide-fetch"]), &[]),
+    room("abide-describe", Reach::These(&["abide-core", "abide-llm"]), &[]),
     room("abide-coordinator", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-preprocess", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-entities", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),

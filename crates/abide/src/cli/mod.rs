@@ -10,7 +10,7 @@ mod token;
 mod when;
 mod work;
 
-pub(crate) use bench::{BenchPart, PreprocessBench};
+pub(crate) use bench::{BenchPart, PreprocessBench, SyncBench};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};

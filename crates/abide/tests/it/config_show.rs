@@ -49,6 +49,8 @@ fn every_option_is_shown_with_its_value_and_source() {
     links.metadata_lane                    8             default
     links.ai_lane                          3             default
     sync.open                              true          default
+    sync.max_sockets                       16384         default
+    sync.recheck_ms                        30000         default
     sync.jwt_secret                        (not set)     default
     sync.jwt_public_key_file                             default
     sync.jwt_private_key_file                            default
@@ -358,6 +360,26 @@ fn json_says_the_same() {
           "env": "ABIDE_SYNC_OPEN",
           "secret": false,
           "doc": "Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only."
+        },
+        {
+          "option": "sync.max_sockets",
+          "value": 16384,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_MAX_SOCKETS",
+          "secret": false,
+          "doc": "Sockets at the same time; fewer if the system does not allow as many open files."
+        },
+        {
+          "option": "sync.recheck_ms",
+          "value": 30000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_RECHECK_MS",
+          "secret": false,
+          "doc": "How often access of an open socket is asked for again, in milliseconds; at least every 30 s."
         },
         {
           "option": "sync.jwt_secret",

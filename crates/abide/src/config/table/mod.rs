@@ -121,6 +121,8 @@ sections! {
     entities: Entities,
     /// How directories are grouped.
     organizer: Organizer,
+    /// How batches go through the pipeline.
+    pipeline: Pipeline,
     /// Where traces and metrics go.
     telemetry: Telemetry,
     /// What is logged and how.
