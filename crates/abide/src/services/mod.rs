@@ -10,6 +10,7 @@ pub(crate) mod entities;
 mod links;
 pub(crate) mod model;
 pub(crate) mod organizer;
+mod pipeline;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 
@@ -81,6 +82,7 @@ impl Hosted {
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
         organizer::add(config, &mut hosted)?;
+        pipeline::add(config, &mut hosted)?;
         collections::add(&mut hosted)?;
         Ok(hosted)
     }

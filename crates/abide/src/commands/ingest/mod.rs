@@ -69,7 +69,7 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
         entities::add(&mut hosted)?;
         collections::add(&mut hosted)?;
         organizer::add(&config, &mut hosted)?;
-        let images = InArchive::new(converting.buckets().archive.clone())?;
+        let images = InArchive::new(converting.buckets().archive.clone(), &config.fetch)?;
         let batches =
             embedding::pipeline(&config, &mut hosted, &crew, images, converting.buckets().staging.clone())?;
         let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--data-dir" };
