@@ -8,8 +8,8 @@ use crate::contract::{ExistingGroup, LlmMetrics, MIN_FILES, PiRequest, Strategiz
 use crate::file::InputFile;
 use crate::jobs::{Judged, Order, Planned, Skipped, model_limit};
 use crate::limits::{
-    DESCRIPTION_BYTES, GROUP_DESCRIPTION_BYTES, GROUP_ID_BYTES, MISSING_FILES, PLAN_BYTES, WARNING_BYTES,
-    WARNINGS,
+    ANSWER_BYTES, DESCRIPTION_BYTES, GROUP_DESCRIPTION_BYTES, GROUP_ID_BYTES, MISSING_FILES, PLAN_BYTES,
+    WARNING_BYTES, WARNINGS,
 };
 use crate::options::Options;
 use crate::paid::Paid;
@@ -340,6 +340,9 @@ impl Answers for Paper<'_> {
     fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
         Box::pin(async move {
             let Order { run, place, .. } = *self.order;
+            // One that is too large for a row is too large to act on as well.
+            let fits = |answer: &abide_llm::Answer| answer.value.to_string().len() <= ANSWER_BYTES;
+            let answer = answer.filter(|(_, answer)| fits(answer));
             let answer = answer.map(|(key, answer)| (key.to_owned(), answer.clone()));
             let call = Call::Paid(Box::new(Paying { run, place, paid, answer }));
             let noted = ask_organizer(self.site, &self.order.organizer, &call).await;
