@@ -3,8 +3,9 @@
 //! Every step finds out what is there already, so that publishing again, after a crash or beside another chunk, gives the same
 //! entities. A file is in its group before the directory lets go of it: it is never nowhere.
 
+use super::bounds::bound;
 use super::describe::{Chunk, ChunkGroup, Source};
-use super::judge::{ask_organizer, bound, not_read};
+use super::paper::{ask_organizer, not_read};
 use super::read;
 use crate::calls::{Call, Publish, Reply};
 use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
