@@ -77,6 +77,11 @@ impl ApiError {
         ApiError { refusal: Some(refusal.into()), ..ApiError::new(code, message) }
     }
 
+    /// The code.
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.code
+    }
+
     /// The status of the answer.
     pub(crate) fn status(&self) -> StatusCode {
         self.code.status()

@@ -25,6 +25,10 @@ pub struct Services {
     pub preprocess: Option<abide_preprocess::Service>,
     /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
     pub entities: Option<EntitiesService>,
+    /// `/organizer`.
+    pub organizer: Option<abide_organize::Service>,
+    /// `/orchestrator` and `/api/batches`.
+    pub pipeline: Option<PipelineService>,
     /// `/sync`.
     pub sync: Option<SyncService>,
     /// `/links/api`.
@@ -50,6 +54,15 @@ impl fmt::Debug for EntitiesService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EntitiesService").field("max_upload_bytes", &self.max_upload_bytes).finish()
     }
+}
+
+/// The pipeline, and how long the URLs of its uploads are good.
+#[derive(Debug, Clone)]
+pub struct PipelineService {
+    /// It.
+    pub service: abide_pipeline::Service,
+    /// `PRESIGNED_URL_EXPIRY`.
+    pub urls_good_for: Duration,
 }
 
 /// The links need the log of their store, which is the sync backend's, and a look at pages.

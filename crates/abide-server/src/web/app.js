@@ -95,13 +95,13 @@ async function postAll(path) {
   } while (after !== null);
 }
 
-function rate(finished) {
+function rateLine(finished, rate) {
   if (!finished) return "none finished in the last minute";
-  const perSecond = finished < 60 ? "" : `, ${(finished / 60).toFixed(1)} per second`;
+  const perSecond = finished < 10 ? "" : `, ${rate.toFixed(1)} per second`;
   return `${finished.toLocaleString()} finished in the last minute${perSecond}`;
 }
 
-function queueCard({ queue, policy, counts, finished_last_minute: finished }) {
+function queueCard({ queue, policy, counts, finished_last_minute: finished, rate }) {
   const verb = policy.paused ? "resume" : "pause";
   const button = actButton(verb, `${verb} the queue ${queue}`, queue, `/v1/queues/${encodeURIComponent(queue)}/${verb}`);
   const numbers = Object.entries(counts).map(([state, count]) =>
@@ -109,7 +109,7 @@ function queueCard({ queue, policy, counts, finished_last_minute: finished }) {
   return el("article", { className: "card", data: { queue } },
     el("div", { className: "head" }, el("h3", {}, queue), policy.paused ? badge("paused") : null, button),
     el("dl", {}, ...numbers),
-    el("p", { className: "hint rate" }, rate(finished)));
+    el("p", { className: "hint rate" }, rateLine(finished, rate)));
 }
 
 async function showQueues() {
@@ -172,8 +172,9 @@ const recent = new Map();
 
 async function showObjects() {
   if (!recent.size) {
-    const { objects } = await ask("/v1/objects?limit=20");
-    for (const { kind, name, version, updated_at: at } of objects) recent.set(`${kind}/${name}`, { version, at });
+    const { objects } = await ask("/v1/objects?limit=1000");
+    objects.sort((a, b) => a.updated_at - b.updated_at);
+    for (const { kind, name, version, updated_at: at } of objects.slice(-200)) recent.set(`${kind}/${name}`, { version, at });
   }
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
     el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),
