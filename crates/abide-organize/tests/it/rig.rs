@@ -188,6 +188,11 @@ impl Rig {
         self.disk.dies_at.store(self.writes() + writes, Ordering::SeqCst);
     }
 
+    /// The engine dies now.
+    pub(crate) fn kill(&self) {
+        self.disk.dead.send_replace(true);
+    }
+
     /// Resolves when the engine has died.
     pub(crate) fn died(&self) -> impl Future<Output = ()> + use<> {
         let mut dead = self.disk.dead.subscribe();
