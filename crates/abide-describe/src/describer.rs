@@ -93,7 +93,8 @@ impl Describer {
         let Some(model) = self.model.as_ref().filter(|_| !directory.is_empty()) else {
             let facts = Facts::of(directory);
             let made = pinax::builtin(directory, &facts);
-            let text = description::builtin(directory, record.unwrap_or(&made), &facts);
+            let record = record.unwrap_or(&made);
+            let text = description::builtin(directory, record, &facts.with(record));
             return Ok(Described { text, by: BUILTIN.to_owned(), usage: Usage::default(), cost_micros: 0 });
         };
         let answer = model.ask(&description::ask(directory, record, self.shown_tokens)).await?;

@@ -1,7 +1,7 @@
 //! Descriptions of directories, in Markdown.
 
 use crate::budget::shown;
-use crate::directory::{Child, Directory};
+use crate::directory::Directory;
 use crate::facts::{Facts, language_name};
 use crate::limits::{CHILDREN_LISTED, DESCRIPTION_TOKENS, FILES_LISTED};
 use crate::pinax::Pinax;
@@ -77,15 +77,15 @@ pub(crate) fn builtin(directory: &Directory, pinax: &Pinax, facts: &Facts) -> St
     text
 }
 
-/// `12 files in 3 parts, 1885 to 1897, mostly in German.`
+/// `12 files and 3 parts, 1885 to 1897, mostly in German.`
 fn overview(directory: &Directory, facts: &Facts) -> String {
-    let files = directory.all_files();
-    let mut sentence = format!("{files} {}", if files == 1 { "file" } else { "files" });
-    match directory.children.len() {
-        0 => {}
-        1 => sentence.push_str(", most of them in 1 part"),
-        parts => sentence.push_str(&format!(" in {parts} parts")),
-    }
+    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (files, parts) = (directory.files.len(), directory.children.len());
+    let mut sentence = match (files, parts) {
+        (files, 0) => many(files, "file"),
+        (0, parts) => many(parts, "part"),
+        (files, parts) => format!("{} and {}", many(parts, "part"), many(files, "file")),
+    };
     if let Some(span) = facts.span {
         sentence.push_str(&format!(", {}", span.years()));
     }
@@ -137,12 +137,4 @@ fn quoted(directory: &Directory) -> Option<String> {
         }
     }
     summarize(&directory.name, &all, QUOTED).summary
-}
-
-impl Child {
-    /// What it says first about itself.
-    #[must_use]
-    pub fn says(&self) -> Option<String> {
-        self.description.as_deref().and_then(first_sentence)
-    }
 }

@@ -39,8 +39,6 @@ pub struct Child {
     pub pinax: Option<Pinax>,
     /// Its description, if it has one.
     pub description: Option<String>,
-    /// Files in it and below it.
-    pub files: u64,
 }
 
 impl Directory {
@@ -48,11 +46,5 @@ impl Directory {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.children.is_empty()
-    }
-
-    /// Files here and below.
-    #[must_use]
-    pub fn all_files(&self) -> u64 {
-        self.files.len() as u64 + self.children.iter().map(|child| child.files).sum::<u64>()
     }
 }

@@ -3,6 +3,7 @@
 use crate::dates::{self, Span};
 use crate::directory::Directory;
 use crate::limits::{CREATORS, SUBJECTS};
+use crate::pinax::{Pinax, UNKNOWN};
 use abide_llm::extract::Language;
 use abide_llm::extract::mentions::{Mention, Mentions};
 use std::collections::BTreeMap;
@@ -64,11 +65,7 @@ impl Facts {
             if let Some(found) = Span::parse(&record.created) {
                 see(found);
             }
-            record
-                .creator
-                .iter()
-                .filter(|name| *name != crate::pinax::UNKNOWN)
-                .for_each(|name| signers.add(name, 1));
+            record.creator.iter().filter(|name| *name != UNKNOWN).for_each(|name| signers.add(name, 1));
             record.subjects.iter().for_each(|subject| words.add(subject, 1));
             if let Some(known) = record.language.as_deref().and_then(known_code) {
                 *languages.entry(known).or_default() += 1;
@@ -82,6 +79,21 @@ impl Facts {
             signers: signers.most(CREATORS),
             language: most.map(|(code, _)| code),
         }
+    }
+
+    /// The same with what a record says that was made from more than is at hand here.
+    pub(crate) fn with(mut self, record: &Pinax) -> Facts {
+        if let Some(found) = Span::parse(&record.created) {
+            self.span = Some(self.span.map_or(found, |known| known.with(found)));
+        }
+        self.language = self.language.or_else(|| record.language.as_deref().and_then(known_code));
+        if self.signers.is_empty() {
+            self.signers = record.creator.iter().filter(|name| *name != UNKNOWN).cloned().collect();
+        }
+        if self.names.is_empty() && self.words.is_empty() {
+            self.words.clone_from(&record.subjects);
+        }
+        self
     }
 
     /// Names and words that it is about, names first.

@@ -72,6 +72,11 @@ const ROOMS: &[Room] = &[
         ]),
         SERVICE_TESTS_MAY_USE,
     ),
+    room(
+        "abide-collections",
+        Reach::These(&["abide-core", "abide-engine", "abide-entities", "abide-organize", "abide-pipeline"]),
+        &["abide-blob", "abide-store"],
+    ),
     room("abide-links", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-downloads", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room(
@@ -86,6 +91,7 @@ const ROOMS: &[Room] = &[
             "abide-entities",
             "abide-organize",
             "abide-pipeline",
+            "abide-collections",
             "abide-links",
             "abide-downloads",
         ]),

@@ -1,12 +1,16 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
+pub(crate) mod collections;
 mod coordinator;
 mod defaults;
+pub(crate) mod describing;
 pub(crate) mod downloads;
+pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
 pub(crate) mod model;
 pub(crate) mod organizer;
+mod pipeline;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 
@@ -78,6 +82,8 @@ impl Hosted {
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
         organizer::add(config, &mut hosted)?;
+        pipeline::add(config, &mut hosted)?;
+        collections::add(&mut hosted)?;
         Ok(hosted)
     }
 

@@ -14,6 +14,7 @@ mod environment;
 mod exit_code;
 mod feed;
 mod full_disk;
+mod ingest;
 mod kill;
 mod kill_work;
 mod links;

@@ -103,6 +103,8 @@ sections! {
     coordinator: Coordinator,
     /// The model that is asked, if one is.
     llm: Llm,
+    /// What reads images.
+    ocr: Ocr,
     /// How links are processed.
     links: Links,
     /// Who may sync a store's log.
