@@ -1,6 +1,6 @@
 //! The engine dies at each write of a request, and another one goes on.
 
-use crate::rig::{Orchestrator, Rig, whole, with_model};
+use crate::rig::{Orchestrator, Rig, whole, with_model, with_model_within};
 use crate::stand_in::{Play, StandIn, by_letter, good};
 use crate::tree::{Grouped, Tree, tree};
 use abide_organize::contract::CallbackStatus;
@@ -78,7 +78,7 @@ async fn an_answer_that_was_paid_for_is_not_asked_for_again() {
         })
         .await;
         let mut orchestrator = Orchestrator::start(0).await;
-        let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+        let rig = Rig::start(with_model_within(&model.base_url, 3_000), &orchestrator.url);
         let before = rig.directory_of(&FILES).await;
         rig.process(whole("0", &[&before.id])).await;
         while model.asked().len() < 2 {
