@@ -140,6 +140,8 @@ pub async fn organize(asking: Asking<'_>, guidance: Option<&str>) -> Result<Orga
             organized.checked = merge(&names, organized.checked, second);
             organized.paid = organized.paid.plus(paid);
         }
+        // Nobody's answer: what was answered is kept, and the rest is asked when answers can be kept again.
+        Err(error @ AskError::Answers(_)) => return Err(error),
         // A plan that leaves a few files where they are is better than none.
         Err(error) => {
             let warning = format!("files that were left out could not be asked about: {error}");

@@ -2,7 +2,7 @@
 
 use super::ask::{self, AskError, Asking};
 use super::bounds::{bound, fitting};
-use super::paper::{Paper, ask_organizer};
+use super::paper::{Paper, ask_organizer, is_stopping};
 use super::read::{self, ReadError};
 use crate::builtin::{self, Known};
 use crate::calls::{Call, Reply, Work};
@@ -43,6 +43,9 @@ impl Worker for Judge {
                 judged = judge.judge(&site, &order) => judged,
                 () = job.stopped() => return AttemptEnd::HandedBack.into(),
             };
+            if judged.is_err() && is_stopping(&site).await {
+                return AttemptEnd::HandedBack.into();
+            }
             judge.finish(judged, is_last)
         })
     }

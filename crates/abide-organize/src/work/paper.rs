@@ -8,8 +8,8 @@ use crate::paid::Paid;
 use crate::service::Site;
 use crate::spending::{Spending, Total};
 use abide_core::job::Finish;
-use abide_engine::Answer;
 use abide_engine::worker::failed;
+use abide_engine::{Answer, CallError};
 
 /// Asks the object that a job belongs to.
 pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Result<Reply, String> {
@@ -18,6 +18,12 @@ pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Resul
         Ok(Answer::Later(_)) => Err("it answers later".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Whether the engine takes no calls any more: what failed then says nothing about the work, and is done again by the next
+/// engine.
+pub(super) async fn is_stopping(site: &Site) -> bool {
+    matches!(site.engine.ask::<Spending>("none", &Total).await, Err(CallError::Stopping))
 }
 
 /// Answers as the object of a request keeps them.

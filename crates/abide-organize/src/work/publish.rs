@@ -5,7 +5,7 @@
 
 use super::bounds::bound;
 use super::describe::{Chunk, ChunkGroup, Source};
-use super::paper::{ask_organizer, not_read};
+use super::paper::{ask_organizer, is_stopping, not_read};
 use super::read;
 use crate::calls::{Call, Publish, Reply};
 use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
@@ -58,6 +58,7 @@ impl Publisher {
         let work = match ask_organizer(&site, &order.organizer, &call).await {
             Ok(Reply::Plan(Some(work))) => work,
             Ok(_) => return skipped("the request was begun again, or is gone"),
+            Err(_) if is_stopping(&site).await => return AttemptEnd::HandedBack.into(),
             Err(error) => return not_read(&error),
         };
         let Publish { batch_id, chunk_id, asked, planned } = *work;
@@ -68,6 +69,7 @@ impl Publisher {
         let publishing = Publishing { store, batch_id: &batch_id, chunk_id: &chunk_id, request: &request };
         match publish(publishing, &planned.plan).await {
             Ok(published) => done(&Outcome::Published(Box::new(published))),
+            Err(_) if is_stopping(&site).await => AttemptEnd::HandedBack.into(),
             Err(error) if error.is_retryable() && !is_last => failed(error.to_string()),
             Err(error) => done(&Outcome::Failed { reason: error.to_string() }),
         }
