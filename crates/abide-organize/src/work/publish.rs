@@ -7,10 +7,11 @@ use super::describe::{Chunk, ChunkGroup, Source};
 use super::judge::{ask_organizer, bound, not_read};
 use super::read;
 use crate::calls::{Call, Publish, Reply};
-use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, GroupEntity, PiRequest};
+use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
 use crate::group_id::group_id;
 use crate::jobs::{Order, Outcome, Published};
-use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS, RESULT_BYTES};
+use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS};
+use crate::names;
 use crate::plan::{Group, Plan};
 use crate::rows::Task;
 use crate::service::Service;
@@ -65,16 +66,7 @@ impl Publisher {
         let store = site.entities.as_ref();
         let publishing = Publishing { store, batch_id: &batch_id, chunk_id: &chunk_id, request: &request };
         match publish(publishing, &planned.plan).await {
-            Ok(published) => {
-                let bytes = serde_json::to_vec(&published).map_or(0, |bytes| bytes.len());
-                if bytes > RESULT_BYTES {
-                    let reason = format!(
-                        "it is published, but what came of it has {bytes} bytes and may have {RESULT_BYTES}: send it in chunks"
-                    );
-                    return done(&Outcome::Failed { reason });
-                }
-                done(&Outcome::Published(Box::new(published)))
-            }
+            Ok(published) => done(&Outcome::Published(Box::new(published))),
             Err(error) if error.is_retryable() && !is_last => failed(error.to_string()),
             Err(error) => done(&Outcome::Failed { reason: error.to_string() }),
         }
@@ -141,9 +133,7 @@ impl Publishing<'_> {
         warnings.clear();
         let (mut groups, mut given) = (Vec::new(), Vec::new());
         for group in &plan.groups {
-            let existing = self.request.existing_groups.iter();
-            let existing =
-                existing.into_iter().find(|known| known.group_name.eq_ignore_ascii_case(&group.group_name));
+            let existing = self.existing(&group.group_name);
             let id = match existing {
                 Some(known) => known.pi.clone(),
                 None => group_id(self.batch_id, &parent.id, &group.group_name),
@@ -176,6 +166,12 @@ impl Publishing<'_> {
             given.push(files);
         }
         Ok((groups, given))
+    }
+
+    /// The group of an earlier run with that name.
+    fn existing(&self, name: &str) -> Option<&ExistingGroup> {
+        let plain = |name: &str| names::safe(name).unwrap_or_default().to_lowercase();
+        self.request.existing_groups.iter().find(|known| plain(&known.group_name) == plain(name))
     }
 
     /// What a group gets: files that are still in the directory, and those that it got before.
