@@ -8,9 +8,8 @@ use abide_core::job::RetryWish;
 use abide_describe::ocr::{self, OcrError, Reader, Tesseract, Unusable, Vision};
 use abide_describe::pinax::Pinax;
 use abide_describe::{Child, Describer, Directory, Document};
-use abide_engine::clock::SystemClock;
 use abide_fetch::{Ask, Fetcher};
-use abide_llm::{Client, Endpoint, Limiters, LlmError, Model, Price, Usage};
+use abide_llm::{Limiters, LlmError, Model, Usage};
 use abide_organize::InputFile;
 use abide_pipeline::contract::{
     Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata, MetadataRequest, Ocr,
@@ -21,11 +20,14 @@ use abide_preprocess::report::RefData;
 use bytes::Bytes;
 
 use super::downloads::fetcher;
-use crate::config::{Config, Fetch, Llm};
+use super::model::{client, model};
+use crate::config::{Config, Fetch};
 use crate::failure::Failure;
 
 /// Bytes of what describes an asset.
 const ASSET_BYTES: u64 = 64 * 1024;
+/// What a question that takes a while may take.
+const TELLING_MS: u64 = 120_000;
 /// What models are shown of a directory, in tokens.
 const SHOWN_TOKENS: usize = abide_describe::limits::SHOWN_TOKENS;
 
@@ -36,20 +38,18 @@ pub(crate) struct Crew {
     /// Writes records and describes.
     pub(crate) describer: Describer,
     /// The model, if one is configured.
-    pub(crate) model: Option<Client>,
+    pub(crate) model: Option<Arc<dyn Model>>,
 }
 
 impl Crew {
     /// Everybody, as configured. What is asked for and cannot be had is an error; what is merely not there is said.
-    pub(crate) async fn gather(config: &Config) -> Result<Crew, Failure> {
-        let limiters = Limiters::default();
-        let model = endpoint(&config.llm, &config.llm.model)?;
-        let model = model.map(|endpoint| client(endpoint, &limiters)).transpose()?;
+    pub(crate) async fn gather(config: &Config, limiters: &Limiters) -> Result<Crew, Failure> {
+        let model = model(&config.llm, limiters, config.llm.timeout_ms.max(TELLING_MS))?;
         let describer = match &model {
-            Some(client) => Describer::by(Arc::new(client.clone()), SHOWN_TOKENS),
+            Some(model) => Describer::by(Arc::clone(model), SHOWN_TOKENS),
             None => Describer::builtin(),
         };
-        let reader = reader(config, &limiters).await?;
+        let reader = reader(config, limiters).await?;
         Ok(Crew { reader, describer, model })
     }
 
@@ -74,10 +74,13 @@ async fn reader(config: &Config, limiters: &Limiters) -> Result<Result<Reader, S
     let of = &config.ocr;
     let wants_vision = of.kind == "vision" || of.kind == "auto" && !of.model.is_empty();
     if wants_vision {
-        let endpoint = endpoint(&config.llm, &of.model)?.ok_or_else(|| {
-            Failure::Unusable("a model is to read images: set llm.base_url and ocr.model".to_owned())
-        })?;
-        return Ok(Ok(Reader::Vision(Vision::new(client(endpoint, limiters)?))));
+        if of.model.is_empty() || config.llm.base_url.is_empty() {
+            return Err(Failure::Unusable(
+                "a model is to read images: set llm.base_url and ocr.model".to_owned(),
+            ));
+        }
+        let client = client(&config.llm, &of.model, limiters, config.llm.timeout_ms.max(TELLING_MS))?;
+        return Ok(client.map(|client| Reader::Vision(Vision::new(client))).ok_or_else(String::new));
     }
     if of.kind == "off" {
         return Ok(Err("ocr.kind is off".to_owned()));
@@ -91,29 +94,6 @@ async fn reader(config: &Config, limiters: &Limiters) -> Result<Result<Reader, S
         }
         Err(error) => Err(Failure::Unusable(error.to_string())),
     }
-}
-
-/// A model at the configured endpoint; none if there is no endpoint.
-fn endpoint(config: &Llm, model: &str) -> Result<Option<Endpoint>, Failure> {
-    if config.base_url.is_empty() {
-        return Ok(None);
-    }
-    if model.is_empty() {
-        let missing = "llm.base_url is set and llm.model is not: name one of its models".to_owned();
-        return Err(Failure::Model(LlmError::Setup(missing)));
-    }
-    Ok(Some(Endpoint {
-        api_key: Some(config.api_key.clone()).filter(|key| !key.is_empty()),
-        timeout_ms: config.timeout_ms,
-        concurrency: config.concurrency,
-        price: Price { input_micros: config.input_price_micros, output_micros: config.output_price_micros },
-        budget_micros: Some(config.budget_micros).filter(|budget| *budget > 0),
-        ..Endpoint::new(&config.base_url, model)
-    }))
-}
-
-fn client(endpoint: Endpoint, limiters: &Limiters) -> Result<Client, Failure> {
-    Client::new(endpoint, limiters, Arc::new(SystemClock::new())).map_err(Failure::Model)
 }
 
 struct ReadBy(Reader);
@@ -277,5 +257,5 @@ impl Images for InArchive {
 
 /// What the model is called, for people.
 pub(crate) fn model_name(crew: &Crew) -> Option<String> {
-    crew.model.as_ref().map(|client| Model::name(client).to_owned())
+    crew.model.as_ref().map(|model| model.name().to_owned())
 }

@@ -1,38 +1,13 @@
-//! Organizer and pipeline within a command: the services as they are by default, with whoever is configured to read,
-//! group and describe.
+//! The pipeline within a command, with whoever is configured to read and describe.
 
 use std::sync::Arc;
 
 use abide_blob::Bucket;
-use abide_llm::Model;
 
 use super::Hosted;
 use super::describing::{Crew, InArchive};
 use crate::config::Config;
 use crate::failure::Failure;
-
-/// More tokens of texts than this, and what was read off images is left out of what metadata is extracted from.
-const OCR_TEXT_TOKEN_THRESHOLD: usize = 10_000;
-
-/// Adds the organizer; it begins with the engine.
-pub(crate) fn organizer(config: &Config, hosted: &mut Hosted, crew: &Crew) -> Result<(), Failure> {
-    let options = abide_organize::Options {
-        model: crew.model.clone().map(|client| Arc::new(client) as Arc<dyn Model>),
-        concurrency: config.llm.concurrency,
-        ..abide_organize::Options::builtin()
-    };
-    let service = abide_organize::Service::register(&mut hosted.registry, options)?;
-    hosted.after_start.push(Box::new(move |started| {
-        let Some(entities) = &started.entities else { return };
-        service.begin(abide_organize::Site {
-            engine: started.engine.clone(),
-            entities: Arc::clone(entities),
-            orchestrator_url: format!("http://{}/orchestrator", started.address),
-            token: Some(started.token.to_owned()),
-        });
-    }));
-    Ok(())
-}
 
 /// Adds the pipeline; it begins with the engine.
 pub(crate) fn pipeline(
@@ -42,8 +17,21 @@ pub(crate) fn pipeline(
     images: InArchive,
     staging: Bucket,
 ) -> Result<abide_pipeline::Service, Failure> {
+    let of = &config.pipeline;
+    let options = abide_pipeline::Options {
+        batch_size_ocr: of.batch_size_ocr,
+        ocr_chunk_size: of.ocr_chunk_size,
+        batch_size_reorganization: of.batch_size_reorganization,
+        batch_size_pinax: of.batch_size_metadata,
+        batch_size_description: of.batch_size_description,
+        max_directory_retries: of.max_directory_retries,
+        min_files: of.min_files,
+        max_files: of.max_files,
+        callback_timeout_ms: of.callback_timeout_ms,
+        ..abide_pipeline::Options::default()
+    };
     let setup = abide_pipeline::Setup {
-        options: abide_pipeline::Options::default(),
+        options,
         staging,
         ocr: crew.ocr(),
         images: Arc::new(images),
@@ -51,7 +39,7 @@ pub(crate) fn pipeline(
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,
         organizer_url: String::new(),
-        ocr_text_token_threshold: OCR_TEXT_TOKEN_THRESHOLD,
+        ocr_text_token_threshold: of.ocr_text_token_threshold,
     };
     let service = abide_pipeline::Service::register(&mut hosted.registry, setup)?;
     let beginning = service.clone();

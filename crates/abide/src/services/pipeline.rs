@@ -17,7 +17,7 @@ use crate::host::runtime;
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     let Some(preprocess) = &hosted.services.preprocess else { return Ok(()) };
     let buckets = preprocess.buckets().clone();
-    let crew = runtime()?.block_on(Crew::gather(config))?;
+    let crew = runtime()?.block_on(Crew::gather(config, &hosted.limiters))?;
     if let Err(reason) = &crew.reader {
         tracing::info!(target: "pipeline", reason, "images of batches are not read");
     }

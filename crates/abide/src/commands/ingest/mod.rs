@@ -23,7 +23,7 @@ use crate::failure::Failure;
 use crate::host::{Host, Listen, runtime, told_to_stop};
 use crate::output::Output;
 use crate::services::describing::{Crew, InArchive};
-use crate::services::{Hosted, collections, embedding, entities, preprocess};
+use crate::services::{Hosted, collections, embedding, entities, organizer, preprocess};
 use plan::Plan;
 
 /// What came of it.
@@ -56,7 +56,8 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
     }
     settle(&mut config);
     runtime()?.block_on(async {
-        let crew = Crew::gather(&config).await?;
+        let mut hosted = Hosted::only(Registry::new());
+        let crew = Crew::gather(&config, &hosted.limiters).await?;
         let estimate = Estimate::of(&folder, &config.store.data_dir, config.launcher.in_flight)?;
         say::beforehand(&name, &folder, &crew, &estimate, &config, output);
         estimate.check(&config.store.data_dir)?;
@@ -64,11 +65,10 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
             return Ok(());
         }
         let told = told_to_stop().map_err(Failure::System)?;
-        let mut hosted = Hosted::only(Registry::new());
         let converting = preprocess::begin(&mut hosted, preprocess::setup(&config)?, String::new())?;
         entities::add(&mut hosted)?;
         collections::add(&mut hosted)?;
-        embedding::organizer(&config, &mut hosted, &crew)?;
+        organizer::add(&config, &mut hosted)?;
         let images = InArchive::new(converting.buckets().archive.clone(), &config.fetch)?;
         let batches =
             embedding::pipeline(&config, &mut hosted, &crew, images, converting.buckets().staging.clone())?;
