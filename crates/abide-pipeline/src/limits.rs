@@ -28,8 +28,10 @@ pub const NODES_PER_TURN: usize = 100;
 pub const CANCELLED_PER_TURN: usize = 500;
 /// Items on one page.
 pub const PAGE_ITEMS: usize = 500;
-/// Notes kept of a batch.
-pub const NOTES: usize = 100;
+/// Notes kept of a batch: they are in the row that every turn writes.
+pub const NOTES: usize = 50;
+/// Bytes of one of them.
+pub const NOTE_CHARS: usize = 400;
 /// Bytes of a text that is given to a model or the built-in, of one file.
 pub const CONTEXT_FILE_BYTES: usize = 256 * 1024;
 /// Bytes of all texts that are given to a model or the built-in, of one node.

@@ -2,6 +2,7 @@
 
 use crate::limits::{PROMPT_BYTES, PROMPT_CHARS, PROMPTS_CHARS};
 use crate::status::PhaseName;
+use abide_engine::Record;
 use serde::{Deserialize, Serialize};
 
 /// Words for every phase, and words for each.
@@ -24,6 +25,8 @@ pub struct CustomPrompts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cheimarros: Option<String>,
 }
+
+impl Record for CustomPrompts {}
 
 /// Prompts that cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The state of a batch: one row, however many directories it has.
 
-use crate::limits::NOTES;
+use crate::limits::{NOTE_CHARS, NOTES};
 use crate::status::{Cost, Ledger, PhaseName, Progress, Status};
 use abide_core::time::Time;
 use abide_engine::Record;
@@ -103,11 +103,13 @@ impl State {
         }
     }
 
-    /// Notes something for people; the oldest of too many go.
+    /// Notes something for people, in short; the oldest of too many go.
     pub(crate) fn note(&mut self, note: impl Into<String>) {
         if self.notes.len() == NOTES {
             self.notes.remove(0);
         }
-        self.notes.push(note.into());
+        let mut note = note.into();
+        note.truncate(note.floor_char_boundary(NOTE_CHARS));
+        self.notes.push(note);
     }
 }

@@ -192,6 +192,6 @@ pub struct StatusAnswer {
     pub in_flight: u64,
     /// What models took.
     pub cost: Cost,
-    /// What people should know, newest last, at most a hundred.
+    /// What people should know, newest last, at most fifty.
     pub notes: Vec<String>,
 }

@@ -201,7 +201,7 @@ fn request(
                 pi: Some(pi),
                 directory_path: node.path.clone(),
                 files,
-                total_file_count: node.files().into(),
+                total_file_count: u64::from(node.files() + node.other_count),
                 chunk_count: u64::from(node.open.saturating_sub(1)).max(1),
             });
         }

@@ -13,6 +13,7 @@ use crate::calls::ToPipeline;
 use crate::limits::{MESSAGE_BYTES, PAGE_ITEMS};
 use crate::message::IngestMessage;
 use crate::pipeline::Pipeline;
+use crate::prompts::CustomPrompts;
 use crate::tree::parent_of;
 use abide_core::event::{Event, Sender};
 use abide_core::job::{JobOutcome, JobState, NewJob};
@@ -23,6 +24,7 @@ use abide_preprocess::{Batch, QueueMessage, ToBatch, iso};
 use serde_json::{Value, json};
 
 const STATE: &str = "state";
+const PROMPTS: &str = "prompts";
 const FILE: &str = "file/";
 /// Files from this size on come in parts.
 const MULTIPART_BYTES: u64 = 5 << 20;
@@ -116,10 +118,14 @@ fn in_status(turn: &mut Turn<'_>, wanted: BatchStatus) -> Result<State, Halt<No>
     Ok(state)
 }
 
-fn begin(turn: &mut Turn<'_>, init: Init, session_id: String) -> Result<Inited, Halt<No>> {
+fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Inited, Halt<No>> {
     let batch_id = name(turn);
     if turn.get::<State>(STATE)?.is_some() {
         return Err(No::Taken(batch_id).into());
+    }
+    // They may be long, and the state is written with each file.
+    if let Some(prompts) = init.custom_prompts.take() {
+        turn.put(PROMPTS, &prompts)?;
     }
     let state = State {
         status: BatchStatus::Uploading,
@@ -382,7 +388,7 @@ fn discovered(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>>
 }
 
 /// What preprocessing is told. Entities by path go along if they fit; who does not get them derives them.
-fn queue_message(turn: &Turn<'_>, state: &State, found: Discovered) -> Result<QueueMessage, Halt<No>> {
+fn queue_message(turn: &mut Turn<'_>, state: &State, found: Discovered) -> Result<QueueMessage, Halt<No>> {
     let batch = name(turn);
     let now = iso(turn.now());
     let mut message = json!({
@@ -399,7 +405,7 @@ fn queue_message(turn: &Turn<'_>, state: &State, found: Discovered) -> Result<Qu
         "metadata": state.init.metadata,
         "root_pi": found.root_pi,
     });
-    if let Some(prompts) = &state.init.custom_prompts {
+    if let Some(prompts) = turn.get::<CustomPrompts>(PROMPTS)? {
         message["custom_prompts"] = json!(prompts);
     }
     if let Some(node_pis) = found.node_pis {
@@ -415,13 +421,14 @@ fn queue_message(turn: &Turn<'_>, state: &State, found: Discovered) -> Result<Qu
 fn enqueue(turn: &mut Turn<'_>, processed: Processed) -> Result<ProcessedAnswer, Halt<No>> {
     let mut state = in_status(turn, BatchStatus::Preprocessing)?;
     let batch_id = name(turn);
+    let prompts: Option<CustomPrompts> = turn.get(PROMPTS)?;
     let message: Value = json!({
         "batch_id": batch_id,
         "manifest_r2_key": processed_key(&batch_id),
         "r2_prefix": prefix(&batch_id),
         "root_pi": processed.root_pi.or_else(|| state.root_pi.clone()),
         "parent_pi": state.init.parent_pi,
-        "custom_prompts": state.init.custom_prompts,
+        "custom_prompts": prompts,
         "uploader": state.init.uploader,
         "root_path": state.init.root_path,
         "metadata": state.init.metadata,
@@ -454,7 +461,7 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusAnswer, Halt<No>> {
         created_at: iso(state.created_at),
         enqueued_at: state.enqueued_at.map(iso),
         metadata: init.metadata,
-        custom_prompts: init.custom_prompts,
+        custom_prompts: turn.get(PROMPTS)?,
         root_pi: state.root_pi,
         discovery_progress: state.progress,
         error: state.error,

@@ -20,6 +20,7 @@ fn busy_place() -> Place {
         .env("ABIDE_SERVER_DRAIN_MS", "2000")
         .env("ABIDE_JOBS_WORKERS", "4")
         .env("ABIDE_LAUNCHER_IN_FLIGHT", "2")
+        .env("ABIDE_OCR_SLOTS", "2")
         .env("ABIDE_LOG", "debug")
 }
 
@@ -46,6 +47,11 @@ fn every_option_is_shown_with_its_value_and_source() {
     llm.input_price_micros                 0             default
     llm.output_price_micros                0             default
     llm.budget_micros                      0             default
+    ocr.kind                               auto          default
+    ocr.tesseract                          tesseract     default
+    ocr.languages                          eng           default
+    ocr.model                                            default
+    ocr.slots                              2             env ABIDE_OCR_SLOTS
     links.metadata_lane                    8             default
     links.ai_lane                          3             default
     sync.open                              true          default
@@ -124,6 +130,20 @@ fn every_option_is_shown_with_its_value_and_source() {
     organizer.alarm_interval_ms            100           default
     organizer.retain_for_ms                2592000000    default
     organizer.batch_budget_micros          0             default
+    pipeline.batch_size_ocr                10            default
+    pipeline.ocr_chunk_size                10            default
+    pipeline.batch_size_reorganization     5             default
+    pipeline.batch_size_metadata           5             default
+    pipeline.batch_size_description        5             default
+    pipeline.max_directory_retries         3             default
+    pipeline.min_files                     3             default
+    pipeline.max_files                     50            default
+    pipeline.callback_timeout_ms           900000        default
+    pipeline.organizer_url                               default
+    pipeline.ocr_text_token_threshold      10000         default
+    pipeline.presigned_url_expiry_s        3600          default
+    pipeline.max_file_size                 5368709120    default
+    pipeline.max_batch_size                107374182400  default
     telemetry.otlp_endpoint                              default
     telemetry.otlp_headers                 (not set)     default
     telemetry.service_name                 abide         default
@@ -136,7 +156,7 @@ fn every_option_is_shown_with_its_value_and_source() {
 fn json_says_the_same() {
     let mut run = busy_place().run("config show --json --listen 127.0.0.1:3");
     // The table above has every option; here some sections stand for all.
-    let left_out = ["preprocess.", "launcher.", "buckets.", "organizer."]
+    let left_out = ["preprocess.", "launcher.", "buckets.", "organizer.", "pipeline.", "ocr."]
         .map(|section| format!("      \"option\": \"{section}"));
     let blocks = run.stdout.split("    {\n");
     let kept = blocks.filter(|block| !left_out.iter().any(|section| block.starts_with(section)));

@@ -1,5 +1,6 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
+mod batches;
 mod bench_preprocess;
 mod bench_sync;
 mod browser;
