@@ -28,6 +28,7 @@ use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::pin;
+use tracing::Instrument;
 
 /// A file to download.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Download {
             let record = Record::of_intact_file(&folder, &url)?;
             Ok((part, record))
         });
-        let (part, record) = opened.await?;
+        let (part, record) = opened.instrument(tracing::info_span!(target: "fetch", "prepare")).await?;
         let stop = pin!(stop);
         Run { download: self, fetcher, stop, progress: &mut progress }.passes(part, record).await
     }

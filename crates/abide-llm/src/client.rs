@@ -6,7 +6,7 @@ use crate::error::LlmError;
 use crate::limiter::{Limiter, Limiters};
 use crate::limits::{BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
 use crate::repair::object_in;
-use crate::replay::Model;
+use crate::replay::{Counted, Model};
 use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Form, Said};
 use abide_core::time::Clock;
@@ -102,6 +102,20 @@ enum Miss {
     Form(LlmError),
 }
 
+impl<'a> Going<'a> {
+    fn begin(ask: &'a Ask, image_url: Option<&'a str>) -> Result<Going<'a>, LlmError> {
+        let validator = match &ask.shape {
+            Shape::Text => None,
+            Shape::Json { schema, .. } => {
+                let made = jsonschema::validator_for(schema);
+                Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
+            }
+        };
+        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
+        Ok(Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 })
+    }
+}
+
 impl Client {
     /// A client of `endpoint`.
     pub fn new(endpoint: Endpoint, limiters: &Limiters, clock: Arc<dyn Clock>) -> Result<Client, LlmError> {
@@ -119,28 +133,34 @@ impl Client {
 
     /// Asks, and asks again as far as that may help.
     pub async fn ask(&self, ask: &Ask) -> Result<Answer, LlmError> {
+        self.ask_counted(ask).await.0
+    }
+
+    /// The same, with what it took also if there is no answer. What a request took that was never answered is not known.
+    pub async fn ask_counted(&self, ask: &Ask) -> (Result<Answer, LlmError>, Spent) {
         self.answer(ask, None).await
     }
 
     /// Asks about an image, which is at a URL; that may be a `data:` URL.
     pub async fn look(&self, ask: &Ask, image_url: &str) -> Result<Answer, LlmError> {
-        self.answer(ask, Some(image_url)).await
+        self.answer(ask, Some(image_url)).await.0
     }
 
-    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> Result<Answer, LlmError> {
-        let validator = match &ask.shape {
-            Shape::Text => None,
-            Shape::Json { schema, .. } => {
-                let made = jsonschema::validator_for(schema);
-                Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
-            }
+    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> (Result<Answer, LlmError>, Spent) {
+        let mut going = match Going::begin(ask, image_url) {
+            Ok(going) => going,
+            Err(error) => return (Err(error), Spent::default()),
         };
-        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
-        let mut going = Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 };
+        let answer = self.go(&mut going).await;
+        let (usage, cost_micros) = (going.usage, self.shared.endpoint.price.of(going.usage));
+        (answer, Spent { requests: u64::from(going.requests), usage, cost_micros })
+    }
+
+    async fn go(&self, going: &mut Going<'_>) -> Result<Answer, LlmError> {
         let mut failures = 0;
         loop {
             self.check_budget()?;
-            let error = match self.request(&mut going).await {
+            let error = match self.request(going).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Form(error)) => match self.form().next() {
                     Some(form) => {
@@ -318,6 +338,10 @@ impl Model for Client {
         ask: &'a Ask,
     ) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
         Box::pin(Client::ask(self, ask))
+    }
+
+    fn ask_counted<'a>(&'a self, ask: &'a Ask) -> Counted<'a> {
+        Box::pin(Client::ask_counted(self, ask))
     }
 }
 

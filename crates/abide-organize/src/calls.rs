@@ -2,6 +2,7 @@
 
 use crate::contract::{ProcessReply, ProcessRequest, StatusReply};
 use crate::jobs::Planned;
+use crate::paid::Paid;
 use crate::rows::{Asked, Prompts};
 use abide_entities::ContentId;
 use abide_llm::Answer;
@@ -29,7 +30,7 @@ pub enum Call {
         /// Which question.
         key: String,
     },
-    /// By a job: this was answered, and is paid for.
+    /// By a job: a question was asked, and is paid for.
     Paid(Box<Paying>),
     /// By a job: what is to be published?
     Plan {
@@ -50,19 +51,17 @@ pub struct Accept {
     pub contents: Vec<Option<ContentId>>,
 }
 
-/// An answer that was paid for.
+/// What a question took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paying {
     /// In which run.
     pub run: u32,
     /// For which directory.
     pub place: usize,
-    /// To which question.
-    pub key: String,
-    /// The answer.
-    pub answer: Answer,
-    /// Whether it is worth keeping: it is not asked for again then.
-    pub is_good: bool,
+    /// What it took.
+    pub paid: Paid,
+    /// The question and its answer, if that is worth keeping: it is not asked for again then.
+    pub answer: Option<(String, Answer)>,
 }
 
 /// What is answered.

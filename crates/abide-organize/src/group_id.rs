@@ -29,7 +29,7 @@ mod tests {
         let id = group_id("b", &parent, "Letters");
         assert_eq!(EntityId::parse(id.as_str()).as_ref(), Ok(&id));
         assert_eq!(group_id("b", &parent, "LETTERS"), id);
-        assert_eq!(id.as_str(), "1FM1PF52SXFHDAGWVDAQR36WF4");
+        assert_eq!(id.as_str(), "70VBKYPD49ZX84XADJCPEEFYF8");
         for different in [
             group_id("c", &parent, "Letters"),
             group_id("b", &other, "Letters"),

@@ -10,6 +10,8 @@ pub const FILES: usize = 1_000;
 pub const PROMPT_BYTES: usize = 100_000;
 /// Bytes of what a request says about one directory, contents of files apart: it is one row.
 pub const DIRECTORY_BYTES: usize = 160 * 1024;
+/// Bytes of a request, contents of files apart: it is one call.
+pub const CALL_BYTES: usize = 1024 * 1024;
 /// Bytes of a request that is kept as it is; contents of a larger one are kept as a blob.
 pub const INLINE_BYTES: usize = 128 * 1024;
 /// Bytes of a request over HTTP.
@@ -26,12 +28,20 @@ pub const EXISTING_GROUPS: usize = 100;
 pub const EXISTING_FILES: usize = 20;
 /// Bytes of one part of a callback: it is a message or a job's payload.
 pub const CALLBACK_BYTES: usize = 120_000;
-/// Bytes of what came of one directory.
-pub const RESULT_BYTES: usize = 112 * 1024;
+/// Bytes of a plan with the ids of its groups: what is told of a directory is a part of a callback.
+pub const PLAN_BYTES: usize = 72 * 1024;
+/// Bytes of what is told of a group beside its name, description and files.
+pub const GROUP_ID_BYTES: usize = 400;
+/// Bytes of how a directory was grouped.
+pub const DESCRIPTION_BYTES: usize = 6_000;
+/// Bytes of what is in a group.
+pub const GROUP_DESCRIPTION_BYTES: usize = 2_000;
+/// Names of files that answers left out, in what is told.
+pub const MISSING_FILES: usize = 50;
 /// Warnings that are kept of one directory.
-pub const WARNINGS: usize = 100;
+pub const WARNINGS: usize = 50;
 /// Bytes of one warning.
-pub const WARNING_BYTES: usize = 400;
+pub const WARNING_BYTES: usize = 300;
 /// Components that change in one version.
 pub const CHANGES: usize = 500;
 /// How often a directory is published again because its files changed meanwhile.

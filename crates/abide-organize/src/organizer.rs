@@ -353,16 +353,15 @@ fn kept(turn: &mut Turn<'_>, run: u32, key: &str) -> Result<Option<Box<abide_llm
     Ok(Some(Box::new(kept.answer)))
 }
 
-/// An answer is paid for, whatever comes of it, and by whichever run.
+/// A question is paid for, whatever comes of it, and by whichever run.
 fn paid(turn: &mut Turn<'_>, paying: Paying) -> Result<(), Halt<No>> {
-    let Paying { run, place, key, answer, is_good } = paying;
+    let Paying { run, place, paid, answer } = paying;
     let Some(state) = turn.get::<State>(STATE)? else { return Ok(()) };
-    let paid = Paid::of(&answer);
     let pi = turn.get::<Pi>(&pi_key(place))?.filter(|_| state.run == run);
     if let Some(pi) = pi {
         turn.put(&pi_key(place), &Pi { paid: pi.paid.plus(paid), ..pi })?;
     }
-    if is_good {
+    if let Some((key, answer)) = answer {
         turn.put(&answer_key(&key), &Kept { run, answer })?;
     }
     if paid.cost_micros > 0 {

@@ -1,7 +1,7 @@
 //! What questions to a model took, as it is kept.
 
 use crate::contract::{Spend, Tokens};
-use abide_llm::{Answer, Usage};
+use abide_llm::{Answer, Spent, Usage};
 use serde::{Deserialize, Serialize};
 
 /// What questions took.
@@ -19,7 +19,14 @@ impl Paid {
     /// What an answer took.
     #[must_use]
     pub fn of(answer: &Answer) -> Paid {
-        Paid { calls: answer.requests, usage: answer.usage, cost_micros: answer.cost_micros }
+        Paid::spent(Spent::of(answer))
+    }
+
+    /// What a question took, answered or not.
+    #[must_use]
+    pub fn spent(spent: Spent) -> Paid {
+        let calls = u32::try_from(spent.requests).unwrap_or(u32::MAX);
+        Paid { calls, usage: spent.usage, cost_micros: spent.cost_micros }
     }
 
     /// Both together.

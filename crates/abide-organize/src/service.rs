@@ -4,11 +4,11 @@ use crate::builtin;
 use crate::calls::{Accept, Call, Reply};
 use crate::contract::{
     BadRequest, FileInput, OrganizeRequest, OrganizeResponse, OrganizerKind, ProcessReply, ProcessRequest,
-    StatusReply, StrategizeRequest, StrategizeResponse, Tokens,
+    StatusReply, StrategizeRequest, StrategizeResponse, Tokens, at_most,
 };
 use crate::file::InputFile;
 use crate::jobs;
-use crate::limits::{DIRECTORY_BYTES, INLINE_BYTES};
+use crate::limits::{CALL_BYTES, DIRECTORY_BYTES, INLINE_BYTES};
 use crate::options::Options;
 use crate::organizer::Organizer;
 use crate::spending::Spending;
@@ -191,13 +191,7 @@ impl Service {
                 contents = vec![set_aside(site.entities.as_ref(), input.files.iter_mut()).await?];
             }
         }
-        let largest = request.pis.iter().map(bytes).chain(request.strategize.as_ref().map(bytes)).max();
-        if let Some(largest) = largest.filter(|largest| *largest > DIRECTORY_BYTES) {
-            return Err(ServiceError::Bad(BadRequest(format!(
-                "what the request says about one directory, contents apart, may have {DIRECTORY_BYTES} bytes, and has \
-                 {largest}: send it in chunks"
-            ))));
-        }
+        check_bytes(&request)?;
         let name = Organizer::name(&request.batch_id, &request.chunk_id);
         match self.ask(&name, &Call::Process(Box::new(Accept { request, contents }))).await? {
             Reply::Process(reply) => Ok(reply),
@@ -324,6 +318,13 @@ fn in_order(files: Vec<FileInput>) -> Vec<InputFile> {
 
 fn bytes(value: &impl serde::Serialize) -> usize {
     serde_json::to_vec(value).map_or(0, |bytes| bytes.len())
+}
+
+/// Whether a request without contents fits a call, and each of its directories a row.
+fn check_bytes(request: &ProcessRequest) -> Result<(), BadRequest> {
+    let directories = request.pis.iter().map(bytes).chain(request.strategize.as_ref().map(bytes));
+    at_most("bytes about one directory, contents apart", DIRECTORY_BYTES, directories.max().unwrap_or(0))?;
+    at_most("bytes of one request, contents apart", CALL_BYTES, bytes(request))
 }
 
 /// Takes contents out of a request and keeps them as a blob.

@@ -97,6 +97,11 @@ impl ApiError {
         ApiError { closes: true, ..self }
     }
 
+    /// The same error, saying when to come back.
+    pub(crate) fn after_ms(self, retry_after_ms: i64) -> ApiError {
+        ApiError { retry_after_ms: Some(retry_after_ms), ..self }
+    }
+
     /// The same error, saying which part of the request it is about.
     pub(crate) fn within(self, part: &str) -> ApiError {
         ApiError { message: format!("{part}: {}", self.message), ..self }

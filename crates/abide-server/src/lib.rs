@@ -7,6 +7,8 @@
 //! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
 mod access;
+#[cfg(test)]
+mod add_a_route;
 mod app;
 mod backup;
 mod body;

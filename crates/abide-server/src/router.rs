@@ -101,7 +101,12 @@ pub fn routes(services: &Services) -> Vec<RouteInfo> {
 
 /// What answers requests.
 pub(crate) fn router(app: App) -> Router {
-    all(app.services())
+    answering(all(app.services()), app)
+}
+
+/// What answers requests to these routes.
+pub(crate) fn answering(routes: Routes, app: App) -> Router {
+    routes
         .into_router()
         .method_not_allowed_fallback(wrong_method)
         .fallback(unknown_route)

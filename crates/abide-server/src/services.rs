@@ -77,6 +77,10 @@ pub struct LinksService {
 pub struct SyncService {
     /// Decides.
     pub authority: Arc<Authority>,
+    /// Sockets at a time. They are not counted as connections: an idle one costs a file and some KiB.
+    pub max_sockets: u32,
+    /// How often access of an open socket is asked for again.
+    pub recheck: Duration,
 }
 
 /// How a server is watched.

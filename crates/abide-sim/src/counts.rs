@@ -33,6 +33,11 @@ impl Counts {
         }
     }
 
+    /// What should happen in every seed and did not.
+    pub(crate) fn missing_in_seed(&self) -> impl Iterator<Item = &'static str> {
+        IN_EVERY_SEED.iter().copied().filter(|name| self.of(name) == 0)
+    }
+
     /// What should have happened and did not.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
@@ -49,8 +54,13 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What must happen in every seed.
-pub(crate) const IN_EVERY_SEED: &[&str] = &["commit: accepted", "event: message consumed"];
+/// What must happen in every seed: the faults go on until it has.
+pub(crate) const IN_EVERY_SEED: &[&str] = &[
+    "commit: accepted",
+    "commit: refused, moved",
+    "commit: speculation discarded",
+    "event: message consumed",
+];
 
 /// What must happen at least once in a run of many seeds, or the simulation does not test what it says.
 pub const EXPECTED: &[&str] = &[

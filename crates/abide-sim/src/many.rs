@@ -1,6 +1,6 @@
 //! Many seeds, on several threads.
 
-use crate::counts::{Counts, IN_EVERY_SEED};
+use crate::counts::Counts;
 use crate::outcome::{Failure, Report};
 use crate::plan::Plan;
 use crate::run as run_one;
@@ -41,8 +41,7 @@ impl Sum {
                 if report.events < EVENTS || report.crashes < CRASHES {
                     self.short.push(report.seed);
                 }
-                let never = IN_EVERY_SEED.iter().filter(|name| report.counts.of(name) == 0);
-                self.without.extend(never.map(|name| (report.seed, *name)));
+                self.without.extend(report.counts.missing_in_seed().map(|name| (report.seed, name)));
             }
             Err(failure) => {
                 if self.failure.as_ref().is_none_or(|first| first.seed > failure.seed) {

@@ -8,7 +8,6 @@ use crate::probe;
 use crate::text;
 use crate::twin::Ordeal;
 use crate::world::World;
-use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{Input, Output};
 use abide_store::{Batch, Read, StoreError, Write};
@@ -324,9 +323,8 @@ impl World<'_> {
         let result = if fails {
             self.counts.one("fault: read failed");
             Err(StoreError::Unavailable("try again".into()))
-        } else if let Some(object) = self.damaged_page(&read) {
+        } else if self.is_damaged(&read) {
             self.counts.one("fault: page unreadable");
-            self.checks.inboxes.may_fail(object);
             Err(StoreError::Corrupt("a page cannot be read".into()))
         } else {
             let answer = self.reader.read(now, &read);
@@ -338,10 +336,9 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The object whose rows cannot be read this time, if so.
-    fn damaged_page(&mut self, read: &Read) -> Option<ObjectKey> {
-        let Read::Load(load) = read else { return None };
-        (self.may(Fault::Outage) && self.faults.once_in(400)).then(|| load.object.clone())
+    /// Whether rows of an object cannot be read this time.
+    fn is_damaged(&mut self, read: &Read) -> bool {
+        matches!(read, Read::Load(_)) && self.may(Fault::Outage) && self.faults.once_in(400)
     }
 
     /// The store is opened again: what is durable is the truth.

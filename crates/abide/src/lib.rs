@@ -16,6 +16,7 @@ mod export;
 mod failure;
 mod host;
 mod logging;
+mod open_files;
 mod output;
 mod reach;
 mod services;

@@ -215,4 +215,18 @@ pub(super) const PATCHES: &[Patch] = &[
         replace: "        drop(late);\n",
         catcher: Catcher::Test("abide-engine", "driver::the_second_half"),
     },
+    Patch {
+        name: "pass an event whose failure is not durable",
+        file: "crates/abide-engine/src/machine/turns.rs",
+        find: "slot.has_failure()",
+        replace: "false",
+        catcher: Catcher::Test("abide-engine", "machine::nothing_passes"),
+    },
+    Patch {
+        name: "let leases run out when the clock is set",
+        file: "crates/abide-engine/src/driver/thread.rs",
+        find: "        if let Some(by_ms) = jumped {\n",
+        replace: "        if let Some(by_ms) = jumped.filter(|by_ms| *by_ms == 0) {\n",
+        catcher: Catcher::Test("abide-engine", "driver::a_clock_that_is_set"),
+    },
 ];

@@ -21,6 +21,8 @@ pub(super) struct SlotId(usize);
 pub(super) struct Delivery {
     pub(super) origin: Origin,
     pub(super) event: Event,
+    /// W3C trace context of whoever caused it: what the turn sends and enqueues carries it on.
+    pub(super) trace: Option<String>,
     /// The turn's seed: the same each time it is run.
     pub(super) seed: u64,
     pub(super) failures: u32,
@@ -236,6 +238,12 @@ impl Slot {
     /// Commits that are on their way.
     pub(super) fn has_commits_under_way(&self) -> bool {
         self.pending.iter().any(|p| matches!(p.then, Then::Commit { .. }))
+    }
+
+    /// Whether an event failed and the store does not know it yet. What comes after it waits: if this engine died, the
+    /// event would run again as if it had not failed, and be behind what passed it.
+    pub(super) fn has_failure(&self) -> bool {
+        self.failing > 0 || self.pending.iter().any(|pending| matches!(pending.then, Then::Fail(_)))
     }
 
     /// Where the object is after `commit`, and the cache with it. The new life is used if one could begin next.

@@ -65,7 +65,10 @@ impl Machine {
     fn prepare(&mut self, id: SlotId, handler: &Arc<dyn Handler>) -> Result<Delivery, Held> {
         loop {
             let slot = self.slots.get(id);
-            if slot.loading.is_some() || slot.pending.len() >= self.options.pipeline_turns {
+            if slot.loading.is_some()
+                || slot.pending.len() >= self.options.pipeline_turns
+                || slot.has_failure()
+            {
                 return Err(Held::UnderWay);
             }
             let Some(first) = slot.events.front() else { return Err(Held::NoEvent) };
@@ -192,6 +195,12 @@ impl Machine {
         if let Origin::Call { key: Some(CallKey { key, request, .. }), .. } = &delivery.origin {
             commit.keyed_reply =
                 Some(KeyedReply { key: key.clone(), request: *request, reply: reply.clone() });
+        }
+        for job in &mut commit.jobs {
+            job.trace = job.trace.take().or_else(|| delivery.trace.clone());
+        }
+        for message in &mut commit.messages {
+            message.trace.clone_from(&delivery.trace);
         }
         if commit.is_empty() {
             return self.answer_in_order(id, delivery, Ok(reply));

@@ -1,7 +1,7 @@
 //! The threads around the machine, with a store and a clock that the test holds.
 
 use crate::objects::{Do, Puppet};
-use abide_core::job::{JobState, NewJob};
+use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::json::Json;
 use abide_core::name::{JobKind, QueueName, WorkerId};
 use abide_core::time::{Clock, Time};
@@ -21,25 +21,34 @@ const BEGAN: i64 = 1_000_000_000;
 const HOUR: i64 = 3_600_000;
 
 /// Stands still unless it is moved.
-struct Hand(AtomicI64);
+#[derive(Default)]
+struct Hand {
+    elapsed_ms: AtomicI64,
+    set_by_ms: AtomicI64,
+}
 
 impl Hand {
     fn new() -> Arc<Hand> {
-        Arc::new(Hand(AtomicI64::new(0)))
+        Arc::default()
     }
 
     fn pass(&self, ms: i64) {
-        self.0.fetch_add(ms, Ordering::SeqCst);
+        self.elapsed_ms.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    /// Sets the wall clock to another time.
+    fn jump(&self, ms: i64) {
+        self.set_by_ms.fetch_add(ms, Ordering::SeqCst);
     }
 }
 
 impl Clock for Hand {
     fn now(&self) -> Time {
-        Time(BEGAN + self.0.load(Ordering::SeqCst))
+        Time(BEGAN + self.elapsed_ms() + self.set_by_ms.load(Ordering::SeqCst))
     }
 
     fn elapsed_ms(&self) -> i64 {
-        self.0.load(Ordering::SeqCst)
+        self.elapsed_ms.load(Ordering::SeqCst)
     }
 }
 
@@ -112,10 +121,8 @@ async fn time_goes_on_from_what_the_store_has_seen() {
     engine.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_stood_still_takes_back_no_lease_for_that() {
-    let clock = Hand::new();
-    let engine = Engine::start(Box::new(MemoryStore::new()), registry(), at(&clock)).unwrap();
+/// A job that somebody outside has leased.
+async fn leased(engine: &Engine, lease_ms: i64) -> JobId {
     let id = engine.enqueue(vec![job()]).await.unwrap()[0].job();
     let claim = Claim {
         worker: WorkerId::new("outside").unwrap(),
@@ -123,12 +130,32 @@ async fn a_process_that_stood_still_takes_back_no_lease_for_that() {
         queues: vec![QueueName::new("q").unwrap()],
         kinds: vec![JobKind::new("work").unwrap()],
         max: 1,
-        lease_ms: 50,
+        lease_ms,
         seed: 0,
     };
-    let mut notices = engine.notices();
     let Written::Claimed(claimed) = engine.write(Write::Claim(claim)).await.unwrap() else { panic!() };
     assert_eq!(claimed.leases.len(), 1);
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_set_takes_back_no_lease_for_that() {
+    let clock = Hand::new();
+    let engine = Engine::start(Box::new(MemoryStore::new()), registry(), at(&clock)).unwrap();
+    let id = leased(&engine, HOUR).await;
+    // So little past the lease's end that it does not look as if the process had stood still.
+    clock.jump(HOUR + 1_000);
+    assert_eq!(engine.write(Write::ReleaseExpired).await.unwrap(), Written::Released(Vec::new()));
+    assert_eq!(engine.job(id).await.unwrap().unwrap().state, JobState::Running);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_stood_still_takes_back_no_lease_for_that() {
+    let clock = Hand::new();
+    let engine = Engine::start(Box::new(MemoryStore::new()), registry(), at(&clock)).unwrap();
+    let mut notices = engine.notices();
+    let id = leased(&engine, 50).await;
     clock.pass(60_000);
     soon(async { while !matches!(notices.recv().await.unwrap(), Notice::ClockJumped { .. }) {} }).await;
     assert_eq!(engine.write(Write::ReleaseExpired).await.unwrap(), Written::Released(Vec::new()));

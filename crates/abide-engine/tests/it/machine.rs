@@ -6,6 +6,7 @@ use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, NewJob};
 use abide_core::json::Json;
 use abide_core::limits::TURN_ATTEMPTS;
 use abide_core::name::{JobKind, QueueName};
+use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{
     AskId, CallId, Input, Machine, MachineOptions, NoWitness, Notice, Output, WriteToken,
@@ -100,7 +101,7 @@ impl Desk {
 
     fn call(&mut self, id: u64, object: &str) {
         let call = Call { object: object.parse().unwrap(), body: add(), key: None };
-        self.give(Input::Call(CallId(id), call));
+        self.give(Input::Call(CallId(id), call, None));
     }
 
     fn ask(&mut self, write: Write) {
@@ -270,6 +271,24 @@ fn an_event_whose_commit_is_rejected_becomes_a_dead_letter_and_holds_nobody_up()
     };
     assert_eq!(dead.len(), 2);
     assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn nothing_passes_a_message_whose_failure_is_not_durable() {
+    let mut desk = Desk::new();
+    let is_failure = |write: &Write| matches!(write, Write::FailEvent(_));
+    desk.trouble = Some((is_failure, Trouble::Fails(StoreError::Rejected("it cannot be".into()))));
+    let to: ObjectKey = "puppet/a".parse().unwrap();
+    desk.ask(Write::Send { to: to.clone(), body: Json::encode(&Do::Fail).unwrap() });
+    desk.ask(Write::Send { to, body: add() });
+    for _ in 0..5 {
+        desk.wait();
+    }
+    assert!(desk.count(is_failure) > 1);
+    assert_eq!(desk.count(is_turn_for_message), 0);
+    desk.trouble = None;
+    desk.wait();
+    assert_eq!(desk.count(is_turn_for_message), 1);
 }
 
 #[test]

@@ -25,8 +25,8 @@ const STRATEGY_TOKENS: u32 = 2_048;
 pub trait Answers: Send + Sync {
     /// The answer to a question, if it was paid for before.
     fn kept<'a>(&'a self, key: &'a str) -> Later<'a, Option<Answer>>;
-    /// Keeps an answer: it is paid for. `is_good` says whether it is worth keeping.
-    fn paid<'a>(&'a self, key: &'a str, answer: &'a Answer, is_good: bool) -> Later<'a, ()>;
+    /// Notes what a question took, and keeps its answer under its name if that is worth keeping.
+    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a Answer)>) -> Later<'a, ()>;
     /// Whether another question may be asked.
     fn may_ask(&self) -> Later<'_, ()>;
 }
@@ -43,7 +43,7 @@ impl Answers for NoAnswers {
         Box::pin(async { Ok(None) })
     }
 
-    fn paid<'a>(&'a self, _: &'a str, _: &'a Answer, _: bool) -> Later<'a, ()> {
+    fn paid<'a>(&'a self, _: Paid, _: Option<(&'a str, &'a Answer)>) -> Later<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
@@ -160,12 +160,17 @@ pub async fn strategize(
     let schema = object(properties);
     let shape = Shape::Json { name: "strategize_response".to_owned(), schema };
     let asked = asking.ask(ask_of(&prompt, shape, STRATEGY_TOKENS)).await?;
-    if asked.is_new {
-        asking.answers.paid(&asked.key, &asked.answer, true).await?;
-    }
+    asking.keep(&asked, Worth::Keeping).await?;
     let result = serde_json::from_value(asked.answer.value.clone())
         .map_err(|error| LlmError::BadAnswer(error.to_string()))?;
     Ok((result, prompt.truncation, asked.paid(), asked.answer.model))
+}
+
+/// Whether an answer is asked for again.
+#[derive(Clone, Copy)]
+enum Worth {
+    Keeping,
+    Nothing,
 }
 
 /// An answer, and whether it was paid for just now.
@@ -192,8 +197,27 @@ impl<'a> Asking<'a> {
             return Ok(Asked { key, answer, is_new: false });
         }
         self.answers.may_ask().await?;
-        let answer = self.model.ask(&ask).await?;
-        Ok(Asked { key, answer, is_new: true })
+        match self.model.ask_counted(&ask).await {
+            (Ok(answer), _) => Ok(Asked { key, answer, is_new: true }),
+            (Err(error), spent) => {
+                if spent.requests > 0 {
+                    self.answers.paid(Paid::spent(spent), None).await?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Notes an answer that was paid for just now.
+    async fn keep(self, asked: &Asked, worth: Worth) -> Result<(), AskError> {
+        if !asked.is_new {
+            return Ok(());
+        }
+        let answer = match worth {
+            Worth::Keeping => Some((asked.key.as_str(), &asked.answer)),
+            Worth::Nothing => None,
+        };
+        self.answers.paid(asked.paid(), answer).await
     }
 
     /// Checks an answer, and keeps it before anything is done with it.
@@ -201,10 +225,8 @@ impl<'a> Asking<'a> {
         let said: Result<Said, _> = serde_json::from_value(asked.answer.value.clone());
         let checked = said.map(|said| check(names, &said));
         let fault = checked.as_ref().ok().and_then(|checked| checked.faults.first().copied());
-        if asked.is_new {
-            let is_good = checked.is_ok() && fault.is_none();
-            self.answers.paid(&asked.key, &asked.answer, is_good).await?;
-        }
+        let is_good = checked.is_ok() && fault.is_none();
+        self.keep(&asked, if is_good { Worth::Keeping } else { Worth::Nothing }).await?;
         let checked = checked.map_err(|error| LlmError::BadAnswer(error.to_string()))?;
         match fault {
             Some(fault) => Err(AskError::Faulty(fault)),
@@ -227,9 +249,7 @@ impl<'a> Asking<'a> {
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         let asked = self.ask(organize_ask(&prompt, &files)).await?;
         let said: Result<Said, _> = serde_json::from_value(asked.answer.value.clone());
-        if asked.is_new {
-            self.answers.paid(&asked.key, &asked.answer, said.is_ok()).await?;
-        }
+        self.keep(&asked, if said.is_ok() { Worth::Keeping } else { Worth::Nothing }).await?;
         // It has a description already, so that one more is not asked for.
         let said = said.map_err(|error| LlmError::BadAnswer(error.to_string()))?;
         Ok((check(&names, &said), asked.paid()))

@@ -7,8 +7,12 @@ use crate::calls::{Call, Paying, Reply, Work};
 use crate::contract::{ExistingGroup, LlmMetrics, MIN_FILES, PiRequest, StrategizeInput};
 use crate::file::InputFile;
 use crate::jobs::{Judged, Order, Planned, Skipped, model_limit};
-use crate::limits::{EXISTING_GROUPS, WARNING_BYTES, WARNINGS};
+use crate::limits::{
+    DESCRIPTION_BYTES, GROUP_DESCRIPTION_BYTES, GROUP_ID_BYTES, MISSING_FILES, PLAN_BYTES, WARNING_BYTES,
+    WARNINGS,
+};
 use crate::options::Options;
+use crate::paid::Paid;
 use crate::plan::Plan;
 use crate::rows::{Asked, Prompts, Task};
 use crate::service::{Service, Site};
@@ -131,7 +135,7 @@ impl Judge {
                 warnings.extend(read.warnings);
                 planned.metrics.validation_warnings.splice(0..0, warnings);
                 bound(&mut planned.metrics.validation_warnings);
-                Ok(Some(Judged::Planned(Box::new(planned))))
+                Ok(Some(fitting(planned)))
             }
             Task::Strategize(input) => {
                 let entity = match &input.pi {
@@ -219,7 +223,7 @@ async fn builtin_plan(
 /// Groups of earlier runs, with some of their files. One that is gone is not offered.
 async fn known(store: &dyn EntityStore, groups: &[ExistingGroup]) -> Result<Vec<Known>, JudgeError> {
     let mut known = Vec::new();
-    for group in groups.iter().take(EXISTING_GROUPS) {
+    for group in groups {
         match store.get(&group.pi).await {
             Ok(entity) => {
                 let files = read::sample(store, &entity).await?;
@@ -241,11 +245,30 @@ fn with_existing(guidance: Option<&str>, existing: &[ExistingGroup]) -> Option<S
     text.push_str(
         "These groups exist already. Put what belongs to one of them there, under exactly its name:",
     );
-    for group in existing.iter().take(EXISTING_GROUPS) {
+    for group in existing {
         let about: String = group.description.chars().take(300).collect();
         text.push_str(&format!("\n- {}: {about}", group.group_name));
     }
     Some(text)
+}
+
+/// The plan, if what will be told of it fits a message: nothing is published that cannot be told of.
+fn fitting(mut planned: Planned) -> Judged {
+    let plan = &mut planned.plan;
+    cut(&mut plan.reorganization_description, DESCRIPTION_BYTES);
+    for group in &mut plan.groups {
+        cut(&mut group.description, GROUP_DESCRIPTION_BYTES);
+    }
+    planned.metrics.missing_files.truncate(MISSING_FILES);
+    let ids = plan.groups.len() * GROUP_ID_BYTES;
+    let bytes = serde_json::to_vec(&plan).map_or(usize::MAX, |bytes| bytes.len() + ids);
+    if bytes <= PLAN_BYTES {
+        return Judged::Planned(Box::new(planned));
+    }
+    let reason = format!(
+        "what is to be told of the directory has {bytes} bytes, and may have {PLAN_BYTES}: send it in chunks"
+    );
+    Judged::Failed { reason }
 }
 
 fn few(files: &[InputFile], entity: &Shown) -> Skipped {
@@ -271,13 +294,17 @@ pub(super) fn bound(warnings: &mut Vec<String>) {
         warnings.truncate(WARNINGS);
         warnings.push(format!("and {more} more"));
     }
-    for warning in warnings.iter_mut().filter(|warning| warning.len() > WARNING_BYTES) {
-        let mut end = WARNING_BYTES;
-        while !warning.is_char_boundary(end) {
-            end -= 1;
-        }
-        warning.truncate(end);
-        warning.push('…');
+    for warning in warnings {
+        cut(warning, WARNING_BYTES);
+    }
+}
+
+/// Cuts a text that is longer than `bytes`, and shows it.
+fn cut(text: &mut String, bytes: usize) {
+    if text.len() > bytes {
+        let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
     }
 }
 
@@ -310,11 +337,11 @@ impl Answers for Paper<'_> {
         })
     }
 
-    fn paid<'a>(&'a self, key: &'a str, answer: &'a abide_llm::Answer, is_good: bool) -> Later<'a, ()> {
+    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
         Box::pin(async move {
             let Order { run, place, .. } = *self.order;
-            let paying = Paying { run, place, key: key.to_owned(), answer: answer.clone(), is_good };
-            let call = Call::Paid(Box::new(paying));
+            let answer = answer.map(|(key, answer)| (key.to_owned(), answer.clone()));
+            let call = Call::Paid(Box::new(Paying { run, place, paid, answer }));
             let noted = ask_organizer(self.site, &self.order.organizer, &call).await;
             noted.map(drop).map_err(AskError::Answers)
         })

@@ -10,7 +10,7 @@ use crate::calls::{Call, Publish, Reply};
 use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, GroupEntity, PiRequest};
 use crate::group_id::group_id;
 use crate::jobs::{Order, Outcome, Published};
-use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS, RESULT_BYTES};
+use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS};
 use crate::plan::{Group, Plan};
 use crate::rows::Task;
 use crate::service::Service;
@@ -65,16 +65,7 @@ impl Publisher {
         let store = site.entities.as_ref();
         let publishing = Publishing { store, batch_id: &batch_id, chunk_id: &chunk_id, request: &request };
         match publish(publishing, &planned.plan).await {
-            Ok(published) => {
-                let bytes = serde_json::to_vec(&published).map_or(0, |bytes| bytes.len());
-                if bytes > RESULT_BYTES {
-                    let reason = format!(
-                        "it is published, but what came of it has {bytes} bytes and may have {RESULT_BYTES}: send it in chunks"
-                    );
-                    return done(&Outcome::Failed { reason });
-                }
-                done(&Outcome::Published(Box::new(published)))
-            }
+            Ok(published) => done(&Outcome::Published(Box::new(published))),
             Err(error) if error.is_retryable() && !is_last => failed(error.to_string()),
             Err(error) => done(&Outcome::Failed { reason: error.to_string() }),
         }

@@ -4,7 +4,13 @@
 mod budget;
 mod builtin;
 mod check;
+mod chunks;
 mod collections;
 mod contract;
+mod deaths;
 mod object;
 mod prompt;
+mod rig;
+mod stand_in;
+mod tree;
+mod whole;

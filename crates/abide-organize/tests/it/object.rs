@@ -17,7 +17,7 @@ use abide_organize::contract::{
     StrategizeResult, ToOrganizer,
 };
 use abide_organize::jobs::{self, Delivery, Judged, Order, Outcome, Planned, Published, Skipped};
-use abide_organize::{Group, Options, Organizer, Plan, Spending, Total, contract};
+use abide_organize::{Group, Options, Organizer, Paid, Plan, Spending, Total, contract};
 use abide_store::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -400,12 +400,12 @@ fn an_answer_that_was_paid_for_is_kept_and_counted_once() {
         requests: 2,
         repaired: false,
     };
-    let pay = |is_good: bool, key: &str| {
-        Call::Paid(Box::new(Paying { run: 1, place: 0, key: key.to_owned(), answer: said.clone(), is_good }))
-    };
+    let paid = Paid::of(&said);
+    let pay =
+        |answer: Option<(String, Said)>| Call::Paid(Box::new(Paying { run: 1, place: 0, paid, answer }));
     let kept = |key: &str| Call::Kept { run: 1, key: key.to_owned() };
-    world.call::<Reply>("organizer/b:c", &pay(true, "good")).unwrap();
-    world.call::<Reply>("organizer/b:c", &pay(false, "bad")).unwrap();
+    world.call::<Reply>("organizer/b:c", &pay(Some(("good".to_owned(), said.clone())))).unwrap();
+    world.call::<Reply>("organizer/b:c", &pay(None)).unwrap();
     world.crash();
     let good = world.call::<Reply>("organizer/b:c", &kept("good")).unwrap();
     assert_eq!(good, Reply::Kept(Some(Box::new(said.clone()))));

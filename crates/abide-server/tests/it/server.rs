@@ -21,6 +21,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -34,6 +35,12 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 
 /// Uploads may be this large.
 pub(crate) const UPLOAD_BYTES: u64 = 1024 * 1024;
+
+/// Sockets at a time.
+pub(crate) const SOCKETS: u32 = 64;
+
+/// How often access of a socket is asked for again.
+const RECHECK: Duration = Duration::from_millis(200);
 
 /// Entities with files in `directory`.
 fn entities(engine: &Engine, directory: &Path) -> EntitiesService {
@@ -116,7 +123,7 @@ fn fetcher() -> Fetcher {
 }
 
 pub(crate) fn sync_service(authority: Authority) -> SyncService {
-    SyncService { authority: Arc::new(authority) }
+    SyncService { authority: Arc::new(authority), max_sockets: SOCKETS, recheck: RECHECK }
 }
 
 /// A running server.
@@ -149,7 +156,23 @@ impl Server {
         Server::admitting(store, machine, services, Admission::default())
     }
 
+    /// Another one at the place of this, which was told to stop.
+    pub(crate) fn again(&self, store: MemoryStore) -> Server {
+        let (machine, admission) = (MachineOptions::default(), Admission::default());
+        Server::at(self.address, store, machine, self.services.clone(), admission)
+    }
+
     pub(crate) fn admitting(
+        store: MemoryStore,
+        machine: MachineOptions,
+        services: Services,
+        admission: Admission,
+    ) -> Server {
+        Server::at(([127, 0, 0, 1], 0).into(), store, machine, services, admission)
+    }
+
+    fn at(
+        address: SocketAddr,
         store: MemoryStore,
         machine: MachineOptions,
         services: Services,
@@ -176,7 +199,7 @@ impl Server {
             let pipeline = pipeline(&mut registry, &files);
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
+            let listener = tokio::net::TcpListener::bind(address).await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
             let entities = entities(&engine, &files);

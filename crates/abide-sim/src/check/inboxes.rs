@@ -2,10 +2,10 @@
 
 use crate::outcome::{Violation, holds};
 use abide_core::commit::Commit;
-use abide_core::event::{Message, MessageBody, MessageId};
+use abide_core::event::{Message, MessageId};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_store::write::EventFate;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 const EXACTLY_ONCE: &str = "messages are processed exactly once";
 
@@ -16,8 +16,6 @@ pub(crate) struct Inboxes {
     /// Unbound messages that the commits of this batch sent.
     sent: usize,
     replayed: usize,
-    /// Objects whose rows could not be read at times: any of their turns may have failed.
-    unread: BTreeSet<ObjectKey>,
 }
 
 #[derive(Debug)]
@@ -26,8 +24,6 @@ struct Waiting {
     to_incarnation: Option<Incarnation>,
     from: Option<(ObjectKey, Incarnation)>,
     put_off: bool,
-    /// Its turns fail now and then. One that failed lets others pass before the store knows of it.
-    may_fail: bool,
 }
 
 impl Inboxes {
@@ -35,23 +31,12 @@ impl Inboxes {
         for message in messages {
             let from = message.from.as_ref().map(|from| (from.object.clone(), from.incarnation));
             let (to, to_incarnation) = (message.to.clone(), message.to_incarnation);
-            let may_fail = match &message.body {
-                MessageBody::Sent(body) => {
-                    body.as_str().contains("trouble") && !body.as_str().contains("\"trouble\":0")
-                }
-                MessageBody::Outcome(_) => false,
-            };
-            self.waiting.insert(message.id, Waiting { to, to_incarnation, from, put_off: false, may_fail });
+            self.waiting.insert(message.id, Waiting { to, to_incarnation, from, put_off: false });
         }
     }
 
     pub(super) fn sent(&mut self, commit: &Commit) {
         self.sent += commit.messages.iter().filter(|message| message.to_incarnation.is_none()).count();
-    }
-
-    /// A turn of this object may fail that would not by itself.
-    pub(crate) fn may_fail(&mut self, object: ObjectKey) {
-        self.unread.insert(object);
     }
 
     pub(super) fn replayed(&mut self) {
@@ -75,11 +60,11 @@ impl Inboxes {
         holds(EXACTLY_ONCE, message.to == *object, || {
             format!("{object} consumed {id:?}, which is for {}", message.to)
         })?;
-        let is_ordered = !message.put_off && !self.unread.contains(object);
-        let Some(from) = message.from.as_ref().filter(|_| is_ordered) else { return Ok(()) };
-        let passed = self.waiting.range(..id).find(|(_, other)| {
-            other.to == message.to && other.from.as_ref() == Some(from) && !other.put_off && !other.may_fail
-        });
+        let Some(from) = message.from.as_ref().filter(|_| !message.put_off) else { return Ok(()) };
+        let passed = self
+            .waiting
+            .range(..id)
+            .find(|(_, other)| other.to == message.to && other.from.as_ref() == Some(from) && !other.put_off);
         holds("messages are in order per pair", passed.is_none(), || {
             format!("{object} consumed {id:?} of {} before {:?}", from.0, passed.map(|(id, _)| *id))
         })

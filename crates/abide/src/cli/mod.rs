@@ -11,7 +11,7 @@ mod token;
 mod when;
 mod work;
 
-pub(crate) use bench::{BenchPart, PreprocessBench};
+pub(crate) use bench::{BenchPart, PreprocessBench, SyncBench};
 pub(crate) use ingest::{CollectionCommand, IngestArgs};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
