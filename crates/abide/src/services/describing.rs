@@ -2,12 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use abide_blob::{Bucket, Key};
+use abide_core::job::RetryWish;
 use abide_describe::ocr::{self, OcrError, Reader, Tesseract, Unusable, Vision};
 use abide_describe::pinax::Pinax;
 use abide_describe::{Child, Describer, Directory, Document};
+use abide_fetch::{Ask, Fetcher};
 use abide_llm::{Limiters, LlmError, Model, Usage};
 use abide_organize::InputFile;
 use abide_pipeline::contract::{
@@ -17,16 +18,14 @@ use abide_pipeline::contract::{
 use abide_preprocess::asset::Asset;
 use abide_preprocess::report::RefData;
 use bytes::Bytes;
-use futures_util::StreamExt;
 
+use super::downloads::fetcher;
 use super::model::{client, model};
-use crate::config::Config;
+use crate::config::{Config, Fetch};
 use crate::failure::Failure;
 
 /// Bytes of what describes an asset.
 const ASSET_BYTES: u64 = 64 * 1024;
-/// How long an image of somebody else may take to come.
-const FETCH: Duration = Duration::from_secs(60);
 /// What a question that takes a while may take.
 const TELLING_MS: u64 = 120_000;
 /// What models are shown of a directory, in tokens.
@@ -199,15 +198,13 @@ fn this_year() -> u32 {
 /// Images in the archive of this machine, or wherever their URL says.
 pub(crate) struct InArchive {
     archive: Bucket,
-    http: reqwest::Client,
+    fetcher: Fetcher,
 }
 
 impl InArchive {
-    pub(crate) fn new(archive: Bucket) -> Result<InArchive, Failure> {
-        let http =
-            reqwest::Client::builder().timeout(FETCH).redirect(reqwest::redirect::Policy::none()).build();
-        let http = http.map_err(|error| Failure::Unusable(error.to_string()))?;
-        Ok(InArchive { archive, http })
+    /// URLs in refs come from data: what fetches them is guarded.
+    pub(crate) fn new(archive: Bucket, fetch: &Fetch) -> Result<InArchive, Failure> {
+        Ok(InArchive { archive, fetcher: fetcher(fetch)? })
     }
 
     /// The asset that a URL names, if it is one of ours.
@@ -218,32 +215,27 @@ impl InArchive {
         serde_json::from_slice(&described).ok()
     }
 
-    /// From wherever an operator's CDN has it: the middle size, or the whole.
+    /// From wherever a CDN has it: the middle size, or the whole.
     async fn fetch(&self, url: &str, bound: u64) -> Result<Bytes, WorkError> {
         let medium = format!("{url}/medium");
-        let mut last = String::new();
+        let mut failed = WorkError::Never(format!("{url} cannot be fetched"));
         for url in [medium.as_str(), url] {
-            let response = match self.http.get(url).send().await {
-                Ok(response) => response,
-                Err(error) => return Err(WorkError::Later(format!("{url}: {}", error.without_url()))),
-            };
-            if !response.status().is_success() {
-                last = format!("{url} answered {}", response.status());
-                continue;
-            }
-            let mut bytes = Vec::new();
-            let mut pieces = response.bytes_stream();
-            while let Some(piece) = pieces.next().await {
-                bytes.extend_from_slice(
-                    &piece.map_err(|error| WorkError::Later(error.without_url().to_string()))?,
-                );
-                if bytes.len() as u64 > bound {
-                    return Err(WorkError::Never(format!("{url} has more than {bound} bytes")));
+            let ask = Ask { bytes_max: bound, ..Ask::file(url) };
+            let body = async { self.fetcher.open(&ask).await?.success()?.body().await };
+            match body.await {
+                Ok(bytes) => return Ok(bytes),
+                Err(error) => {
+                    failed = match error.retry() {
+                        RetryWish::ByPolicy => WorkError::Later(error.to_string()),
+                        RetryWish::AfterMs(wait_ms) => {
+                            WorkError::After { reason: error.to_string(), wait_ms }
+                        }
+                        RetryWish::Never => WorkError::Never(error.to_string()),
+                    };
                 }
             }
-            return Ok(bytes.into());
         }
-        Err(WorkError::Later(last))
+        Err(failed)
     }
 }
 

@@ -5,11 +5,11 @@ mod coordinator;
 mod defaults;
 pub(crate) mod describing;
 pub(crate) mod downloads;
-pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
 pub(crate) mod model;
 pub(crate) mod organizer;
+pub(crate) mod pipeline;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 
@@ -81,6 +81,7 @@ impl Hosted {
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
         organizer::add(config, &mut hosted)?;
+        pipeline::add(config, &mut hosted)?;
         collections::add(&mut hosted)?;
         Ok(hosted)
     }

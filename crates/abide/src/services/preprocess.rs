@@ -10,7 +10,9 @@ use std::time::Duration;
 use abide_blob::{Bucket, S3Options, Signer};
 use abide_core::limit::{LimitPolicy, Rate};
 use abide_core::name::LimitKey;
+use abide_engine::Object;
 use abide_engine::registry::RegisterError;
+use abide_pipeline::Pipeline;
 use abide_preprocess::launch::{Fly, FlyApp, Launcher, Local};
 use abide_preprocess::{Buckets, Credentials, Options, PhaseSettings, Service, Setup, Telling};
 use abide_sqlite::DataDir;
@@ -28,7 +30,11 @@ const KEY: &str = "preprocess.key";
 
 /// Adds the service as it is configured.
 pub(crate) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    let setup = setup(config)?;
+    let mut setup = setup(config)?;
+    // Who delivers to nobody tells the pipeline of this server.
+    if setup.worker_url.is_empty() {
+        setup.options.tell = Some(Pipeline::KIND.to_owned());
+    }
     add_defaults(config, hosted)?;
     let orchestrator_url = config.preprocess.orchestrator_url.clone();
     begin(hosted, setup, orchestrator_url).map(drop)
