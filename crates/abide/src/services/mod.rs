@@ -5,12 +5,11 @@ mod coordinator;
 mod defaults;
 pub(crate) mod describing;
 pub(crate) mod downloads;
-pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
 pub(crate) mod model;
 pub(crate) mod organizer;
-mod pipeline;
+pub(crate) mod pipeline;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use abide_pipeline::upload::Limits;
 use abide_pipeline::{Options, Service, Setup, Site};
+use abide_preprocess::Buckets;
 use abide_server::PipelineService;
 
 use super::Hosted;
@@ -21,11 +22,24 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     if let Err(reason) = &crew.reader {
         tracing::info!(target: "pipeline", reason, "images of batches are not read");
     }
+    let service = begin(config, hosted, &crew, &buckets)?;
+    let urls_good_for = Duration::from_secs(config.pipeline.presigned_url_expiry_s);
+    hosted.services.pipeline = Some(PipelineService { service, urls_good_for });
+    Ok(())
+}
+
+/// Registers the service; it begins with the engine.
+pub(crate) fn begin(
+    config: &Config,
+    hosted: &mut Hosted,
+    crew: &Crew,
+    buckets: &Buckets,
+) -> Result<Service, Failure> {
     let setup = Setup {
         options: options(&config.pipeline),
-        staging: buckets.staging,
+        staging: buckets.staging.clone(),
         ocr: crew.ocr(),
-        images: Arc::new(InArchive::new(buckets.archive, &config.fetch)?),
+        images: Arc::new(InArchive::new(buckets.archive.clone(), &config.fetch)?),
         metadata: Some(crew.metadata()),
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,
@@ -33,14 +47,13 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
         ocr_text_token_threshold: config.pipeline.ocr_text_token_threshold,
     };
     let service = Service::register(&mut hosted.registry, setup)?;
-    let urls_good_for = Duration::from_secs(config.pipeline.presigned_url_expiry_s);
-    hosted.services.pipeline = Some(PipelineService { service: service.clone(), urls_good_for });
+    let beginning = service.clone();
     hosted.after_start.push(Box::new(move |started| {
         // Without entities there is nothing to make: jobs wait for a server that has them.
         let Some(entities) = started.entities.clone() else { return };
-        service.begin(Site { engine: started.engine.clone(), entities });
+        beginning.begin(Site { engine: started.engine.clone(), entities });
     }));
-    Ok(())
+    Ok(service)
 }
 
 fn options(config: &config::Pipeline) -> Options {

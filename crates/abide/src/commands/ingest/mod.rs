@@ -22,8 +22,8 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{Host, Listen, runtime, told_to_stop};
 use crate::output::Output;
-use crate::services::describing::{Crew, InArchive};
-use crate::services::{Hosted, collections, embedding, entities, organizer, preprocess};
+use crate::services::describing::Crew;
+use crate::services::{Hosted, collections, entities, organizer, pipeline, preprocess};
 use plan::Plan;
 
 /// What came of it.
@@ -69,9 +69,7 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
         entities::add(&mut hosted)?;
         collections::add(&mut hosted)?;
         organizer::add(&config, &mut hosted)?;
-        let images = InArchive::new(converting.buckets().archive.clone(), &config.fetch)?;
-        let batches =
-            embedding::pipeline(&config, &mut hosted, &crew, images, converting.buckets().staging.clone())?;
+        let batches = pipeline::begin(&config, &mut hosted, &crew, converting.buckets())?;
         let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--data-dir" };
         let host = Host::start(&config, hosted, listen).await?;
         let site = batches.site().await;
@@ -204,6 +202,7 @@ fn settle(config: &mut Config) {
     config.launcher.credentials = "presigned";
     config.preprocess.orchestrator_url = String::new();
     config.preprocess.worker_url = String::new();
+    config.pipeline.organizer_url = String::new();
     if config.preprocess.cdn_public_url.is_empty() {
         // Where a server with this configuration serves them.
         config.preprocess.cdn_public_url = format!("http://{}/preprocess", config.server.listen);
