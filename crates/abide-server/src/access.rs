@@ -6,11 +6,9 @@ use crate::error::ApiError;
 use crate::role::Role;
 use crate::tokens::{self, Book, Fingerprint, Kept, fingerprint, is_same};
 use abide_engine::Engine;
-use axum::extract::{FromRequestParts, Request};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -41,12 +39,8 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Caller, Infallible> {
-        Ok(caller_of(&parts.extensions))
+        Ok(parts.extensions.get().copied().unwrap_or(Caller(Role::Anyone)))
     }
-}
-
-fn caller_of(extensions: &axum::http::Extensions) -> Caller {
-    extensions.get().copied().unwrap_or(Caller(Role::Anyone))
 }
 
 /// What tells callers apart.
@@ -141,14 +135,6 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ApiError> {
             let message = "the Authorization header cannot be read: send one as \"Bearer TOKEN\"";
             Err(ApiError::new(ErrorCode::Unauthorized, message))
         }
-    }
-}
-
-/// Passes a request on if its caller may use a route that needs `role`.
-pub(crate) async fn require(role: Role, request: Request, next: Next) -> Response {
-    match enough(caller_of(request.extensions()), role) {
-        Ok(()) => next.run(request).await,
-        Err(error) => error.into_response(),
     }
 }
 

@@ -6,6 +6,8 @@ use crate::error::ApiError;
 use abide_core::json::Json;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
 use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
@@ -69,6 +71,13 @@ impl FromRequest<App> for AnyBody {
         }
         Json::parse(text).map(AnyBody).map_err(|error| not_json(&error.0))
     }
+}
+
+/// An answer that is JSON text already.
+pub(crate) fn json_text(text: &Json) -> Response {
+    let mut response = Response::new(Body::from(text.as_str().to_owned()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// Decodes text that should be JSON of a known shape.

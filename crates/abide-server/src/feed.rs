@@ -34,16 +34,23 @@ pub(crate) struct Feed {
 struct Ring {
     /// The number of the first entry; entries are numbered without a gap.
     first: u64,
-    entries: VecDeque<Arc<Entry>>,
+    entries: VecDeque<Entry>,
 }
 
-/// One change.
-#[derive(Debug)]
+/// One change, in the batch that it came with. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// When it became durable.
     pub(crate) at: Time,
+    batch: Arc<[Change]>,
+    index: usize,
+}
+
+impl Entry {
     /// What changed.
-    pub(crate) change: Change,
+    pub(crate) fn change(&self) -> &Change {
+        &self.batch[self.index]
+    }
 }
 
 /// Where a reader is: everything before this number has been seen.
@@ -54,7 +61,7 @@ pub(crate) struct Cursor(u64);
 #[derive(Debug)]
 pub(crate) enum Page {
     /// The changes that pass its filter, each with the cursor behind it, and the cursor behind all that was looked at.
-    Entries(Vec<(Cursor, Arc<Entry>)>, Cursor),
+    Entries(Vec<(Cursor, Entry)>, Cursor),
     /// What it wants is not kept any more: it goes on from here.
     Lost(Cursor),
 }
@@ -110,12 +117,12 @@ impl Feed {
 
     fn push(&self, Changes { at, changes }: &Changes) {
         let mut ring = self.ring();
-        for change in changes.iter() {
+        for index in 0..changes.len() {
             if ring.entries.len() == RING {
                 ring.entries.pop_front();
                 ring.first += 1;
             }
-            ring.entries.push_back(Arc::new(Entry { at: *at, change: change.clone() }));
+            ring.entries.push_back(Entry { at: *at, batch: Arc::clone(changes), index });
         }
         self.head.send_replace(ring.next());
     }
@@ -176,8 +183,8 @@ impl Feed {
         let mut found = Vec::new();
         for entry in ring.entries.range(passed..).take(LOOKS) {
             after = Cursor(after.0 + 1);
-            if filter.fits(&entry.change) {
-                found.push((after, Arc::clone(entry)));
+            if filter.fits(entry.change()) {
+                found.push((after, entry.clone()));
             }
         }
         Page::Entries(found, after)
@@ -214,7 +221,7 @@ mod tests {
                     Change::Queue { queue, .. } => queue.as_str().to_owned(),
                     other => format!("{other:?}"),
                 };
-                (found.iter().map(|(_, entry)| name(&entry.change)).collect(), after)
+                (found.iter().map(|(_, entry)| name(entry.change())).collect(), after)
             }
             Page::Lost(_) => panic!("lost"),
         }

@@ -9,19 +9,16 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::role::Role;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderMap, Uri, header};
 use std::net::IpAddr;
 
-/// Passes on what a program that may, or a page that this server gave out, may have sent, and says who it is from.
-pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Who a request is from, if a program that may, or a page that this server gave out, may have sent it.
+pub(crate) async fn guard(app: &App, uri: &Uri, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let access = app.access();
-    let door = Door::of(&app, request.uri().path());
-    let (caller, shown) = match (access.caller(app.engine(), request.headers()).await, door) {
+    let door = Door::of(app, uri.path());
+    let (caller, shown) = match (access.caller(app.engine(), headers).await, door) {
         (Ok(found), Door::Token) | (Ok(found @ (_, Shown::Token)), _) => found,
-        (Err(error), Door::Token) => return error.into_response(),
+        (Err(error), Door::Token) => return Err(error),
         // What else was shown is for the route to judge, and nothing shown is nobody.
         (Ok((_, Shown::Nothing)) | Err(_), Door::AnyPage | Door::Members | Door::Open) => {
             (Caller(Role::Anyone), Shown::Nothing)
@@ -29,14 +26,10 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     };
     let is_known = shown == Shown::Token || access.is_for_other_machines() || door == Door::Members;
     let hosts = if is_known { Hosts::Any } else { Hosts::ThisMachine };
-    let checked = if door == Door::AnyPage { Ok(()) } else { check(request.headers(), hosts) };
-    match checked {
-        Ok(()) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Err(error) => error.into_response(),
+    if door != Door::AnyPage {
+        check(headers, hosts)?;
     }
+    Ok(caller)
 }
 
 /// Whom a route lets in.

@@ -17,6 +17,7 @@ mod cors;
 mod drain;
 mod error;
 mod feed;
+mod gate;
 mod guard;
 mod hidden;
 pub mod metrics;

@@ -2,13 +2,11 @@
 //!
 //! Authorization, `/openapi.json`, `docs/http.md` and `docs/security.md` all follow from this table.
 
-use crate::access::require;
 use crate::app::App;
+use crate::gate::Gate;
 use crate::role::Role;
 use axum::Router;
-use axum::extract::Request;
 use axum::handler::Handler;
-use axum::middleware::{Next, from_fn};
 use axum::routing::{MethodFilter, on};
 
 /// One route as documents have it.
@@ -111,8 +109,7 @@ impl Routes {
         T: 'static,
     {
         self.table.push(info);
-        let for_role = from_fn(move |request: Request, next: Next| require(info.role, request, next));
-        let answers = on(filter, handler).layer(for_role);
+        let answers = on(filter, Gate { role: info.role, handler });
         Routes { table: self.table, router: self.router.route(info.path, answers) }
     }
 }

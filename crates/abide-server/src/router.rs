@@ -2,10 +2,8 @@
 
 use crate::app::App;
 use crate::code::ErrorCode;
-use crate::cors::cors;
 use crate::error::ApiError;
-use crate::guard::guard;
-use crate::observe::observe;
+use crate::gate::Gate;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
@@ -16,7 +14,6 @@ use crate::routes::{
 use crate::services::Services;
 use axum::Router;
 use axum::http::{Method, Uri};
-use axum::middleware::{from_fn, from_fn_with_state};
 
 /// The routes of the engine.
 fn of_the_engine() -> Routes {
@@ -108,11 +105,8 @@ pub(crate) fn router(app: App) -> Router {
 pub(crate) fn answering(routes: Routes, app: App) -> Router {
     routes
         .into_router()
-        .method_not_allowed_fallback(wrong_method)
-        .fallback(unknown_route)
-        .layer(from_fn_with_state(app.clone(), guard))
-        .layer(from_fn(cors))
-        .layer(from_fn_with_state(app.clone(), observe))
+        .method_not_allowed_fallback(Gate { role: Role::Anyone, handler: wrong_method })
+        .fallback(Gate { role: Role::Anyone, handler: unknown_route })
         .with_state(app)
 }
 

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// So many seeds must show every fault and transition.
-pub const ENOUGH: u64 = 200;
+pub const ENOUGH: u64 = 1_000;
 
 /// What many seeds came to.
 #[derive(Debug, Default)]

@@ -164,7 +164,7 @@ impl World<'_> {
         if self.nodes[of.node].is_paused {
             self.counts.one("fault: write of a paused engine arrived");
         }
-        match self.fate(&batch) {
+        match self.fate(of, &batch) {
             Fate::Applied => {
                 let result = self.write(of, &batch)?;
                 self.answer_batch(of, batch, Ok(result));
@@ -248,9 +248,13 @@ impl World<'_> {
         Ok(())
     }
 
-    fn fate(&mut self, batch: &BatchUnderWay) -> Fate {
+    fn fate(&mut self, of: NodeLife, batch: &BatchUnderWay) -> Fate {
         if self.now < self.outage_until {
             return *self.faults.pick(&AWAY);
+        }
+        let has_shown = self.counts.of("commit: speculation discarded") > 0;
+        if !has_shown && self.may(Fault::Outage) && self.is_run_ahead_of(of, batch) {
+            return Fate::Unavailable;
         }
         if self.may(Fault::CrashAtCommit) && self.faults.once_in(120) {
             return *self.faults.pick(&[Fate::CrashBefore, Fate::CrashAfter]);
@@ -278,6 +282,21 @@ impl World<'_> {
             }
         }
         Fate::Applied
+    }
+
+    /// Whether a commit waits behind the batch that ran on the rows of one in it.
+    fn is_run_ahead_of(&self, of: NodeLife, batch: &BatchUnderWay) -> bool {
+        let waiting = self.nodes[of.node].outgoing.iter().filter_map(|outgoing| match outgoing {
+            Outgoing::Write { write: Write::Commit(commit), .. } => Some(commit),
+            Outgoing::Write { .. } | Outgoing::Reopen => None,
+        });
+        let mut ahead = waiting.map(|commit| &commit.object);
+        ahead.any(|object| {
+            batch
+                .writes
+                .iter()
+                .any(|write| matches!(write, Write::Commit(commit) if commit.object == *object))
+        })
     }
 
     /// Applies a batch and lets the checkers see it.

@@ -3,8 +3,9 @@
 //! Every step finds out what is there already, so that publishing again, after a crash or beside another chunk, gives the same
 //! entities. A file is in its group before the directory lets go of it: it is never nowhere.
 
+use super::bounds::bound;
 use super::describe::{Chunk, ChunkGroup, Source};
-use super::judge::{ask_organizer, bound, not_read};
+use super::paper::{ask_organizer, is_stopping, not_read};
 use super::read;
 use crate::calls::{Call, Publish, Reply};
 use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
@@ -57,6 +58,7 @@ impl Publisher {
         let work = match ask_organizer(&site, &order.organizer, &call).await {
             Ok(Reply::Plan(Some(work))) => work,
             Ok(_) => return skipped("the request was begun again, or is gone"),
+            Err(_) if is_stopping(&site).await => return AttemptEnd::HandedBack.into(),
             Err(error) => return not_read(&error),
         };
         let Publish { batch_id, chunk_id, asked, planned } = *work;
@@ -67,6 +69,7 @@ impl Publisher {
         let publishing = Publishing { store, batch_id: &batch_id, chunk_id: &chunk_id, request: &request };
         match publish(publishing, &planned.plan).await {
             Ok(published) => done(&Outcome::Published(Box::new(published))),
+            Err(_) if is_stopping(&site).await => AttemptEnd::HandedBack.into(),
             Err(error) if error.is_retryable() && !is_last => failed(error.to_string()),
             Err(error) => done(&Outcome::Failed { reason: error.to_string() }),
         }

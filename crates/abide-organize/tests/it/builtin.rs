@@ -155,8 +155,9 @@ fn parts_of_a_directory_go_by_the_principle_of_the_whole() {
 
 #[test]
 fn pages_of_one_book_stay_together() {
-    let about =
-        |n: usize| if n % 2 == 0 { "bees and clover in April" } else { "frost, forty degrees, April" };
+    let about = |n: usize| {
+        if n.is_multiple_of(2) { "bees and clover in April" } else { "frost, forty degrees, April" }
+    };
     let diary: Vec<InputFile> =
         (1..=8).map(|n| InputFile::text(format!("diary_page_{n:02}.txt"), about(n))).collect();
     assert_eq!(organize(&diary).groups, []);

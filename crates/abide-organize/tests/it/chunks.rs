@@ -1,7 +1,7 @@
 //! Several requests for one directory: chunks in any order, groups of earlier runs, the same request again and again.
 
 use crate::rig::{Orchestrator, Rig, whole, with_model};
-use crate::stand_in::{StandIn, good};
+use crate::stand_in::{Play, StandIn, by_letter, good};
 use crate::tree::{Grouped, Tree, tree};
 use abide_entities::EntityId;
 use abide_organize::contract::{CallbackStatus, ExistingGroup, FileInput, PiRequest, ProcessRequest};
@@ -9,7 +9,20 @@ use abide_organize::group_id;
 
 /// Eight chunks of one directory, each with some files of every group, in an order.
 async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
-    let model = StandIn::start(good).await;
+    // Each chunk has its own words, and some their own spelling of a name.
+    let model = StandIn::start(|question| {
+        let mut answer = by_letter(&question.files);
+        let first = &question.files[0];
+        answer["reorganization_description"] = format!("By first letter, as in {first}.").into();
+        for group in answer["groups"].as_array_mut().unwrap() {
+            group["description"] = format!("Such as {}.", group["files"][0]).into();
+        }
+        if first.contains(['2', '5']) {
+            answer["groups"][0]["group_name"] = "LETTER A".into();
+        }
+        Play::Says(answer.to_string())
+    })
+    .await;
     let mut orchestrator = Orchestrator::start(0).await;
     let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
     let names: Vec<String> =

@@ -1,9 +1,10 @@
 //! The engine dies at each write of a request, and another one goes on.
 
-use crate::rig::{Orchestrator, Rig, whole, with_model};
-use crate::stand_in::{StandIn, good};
+use crate::rig::{Orchestrator, Rig, whole, with_model, with_model_within};
+use crate::stand_in::{Play, StandIn, by_letter, good};
 use crate::tree::{Grouped, Tree, tree};
 use abide_organize::contract::CallbackStatus;
+use std::time::Duration;
 
 const FILES: [(&str, &str); 5] =
     [("a1", "apples"), ("a2", "apples"), ("b1", "bears"), ("b2", "bears"), ("z", "odd")];
@@ -57,4 +58,50 @@ async fn died_after(writes: Option<usize>) -> Option<Tree> {
     let tree = tree(&rig, &before).await;
     rig.engine.stop().await;
     (!is_over || writes.is_none()).then_some(tree)
+}
+
+/// How an engine ends.
+#[derive(Debug, Clone, Copy)]
+enum Ends {
+    ByDeath,
+    Orderly,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_paid_for_is_not_asked_for_again() {
+    for ends in [Ends::ByDeath, Ends::Orderly] {
+        // The first answer leaves a file out; the engine ends while that one is asked about.
+        let model = StandIn::start(|question| match question.number {
+            0 => Play::Says(by_letter(&question.files[..4]).to_string()),
+            1 => Play::Hangs,
+            _ => good(question),
+        })
+        .await;
+        let mut orchestrator = Orchestrator::start(0).await;
+        let rig = Rig::start(with_model_within(&model.base_url, 3_000), &orchestrator.url);
+        let before = rig.directory_of(&FILES).await;
+        rig.process(whole("0", &[&before.id])).await;
+        while model.asked().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        match ends {
+            Ends::ByDeath => rig.kill(),
+            Ends::Orderly => rig.engine.stop().await,
+        }
+        let rig = rig.again();
+        let payload = orchestrator.next().await;
+        let asked: Vec<usize> = model.asked().iter().map(|question| question.files.len()).collect();
+        assert!(
+            asked.len() >= 3 && asked[0] == 5 && asked[1..].iter().all(|files| *files == 1),
+            "{ends:?} {asked:?}"
+        );
+        assert_eq!(payload.spend.tokens.prompt, 2_000, "{ends:?}");
+        assert_eq!(
+            payload.results.unwrap()[0].llm_metrics.as_ref().unwrap().missing_files_count,
+            0,
+            "{ends:?}"
+        );
+        assert_eq!(tree(&rig, &before).await.groups.len(), 2);
+        rig.engine.stop().await;
+    }
 }

@@ -142,9 +142,14 @@ pub(crate) struct Rig {
 
 /// Options with a model at `base_url` that costs a millionth a token.
 pub(crate) fn with_model(base_url: &str) -> Options {
+    with_model_within(base_url, 30_000)
+}
+
+/// The same, for a model that may not answer in time.
+pub(crate) fn with_model_within(base_url: &str, timeout_ms: u64) -> Options {
     let endpoint = Endpoint {
         price: Price { input_micros: 1_000_000, output_micros: 1_000_000 },
-        timeout_ms: 2_000,
+        timeout_ms,
         attempts: 2,
         concurrency: 16,
         ..Endpoint::new(base_url, "wanted")
@@ -186,6 +191,11 @@ impl Rig {
     /// The engine will die so many writes from now.
     pub(crate) fn die_after(&self, writes: usize) {
         self.disk.dies_at.store(self.writes() + writes, Ordering::SeqCst);
+    }
+
+    /// The engine dies now.
+    pub(crate) fn kill(&self) {
+        self.disk.dead.send_replace(true);
     }
 
     /// Resolves when the engine has died.

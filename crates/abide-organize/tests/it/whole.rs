@@ -1,6 +1,6 @@
 //! Requests from end to end: a model over HTTP, entities, callbacks over HTTP.
 
-use crate::rig::{Orchestrator, Rig, whole, with_model};
+use crate::rig::{Orchestrator, Rig, whole, with_model, with_model_within};
 use crate::stand_in::{Play, Question, StandIn, by_letter, good};
 use crate::tree::tree;
 use abide_entities::answer::Shown;
@@ -99,13 +99,22 @@ async fn without_a_model_the_built_in_organizer_does_it_and_says_so() {
     rig.engine.stop().await;
 }
 
-/// Plays `faults` first and then well, and gives what came of it with the number of questions.
-async fn through(
+/// What came of a request, the questions, and where it was asked.
+type Through = (CallbackPayload, Vec<Question>, Rig, Shown);
+
+/// Plays `faults` first and then well, and gives what came of it with the questions.
+async fn through(faults: impl Fn(&Question) -> Option<Play> + Send + Sync + 'static) -> Through {
+    through_within(30_000, faults).await
+}
+
+/// The same, with so much time for an answer.
+async fn through_within(
+    timeout_ms: u64,
     faults: impl Fn(&Question) -> Option<Play> + Send + Sync + 'static,
-) -> (CallbackPayload, Vec<Question>, Rig, Shown) {
+) -> Through {
     let model = StandIn::start(move |question| faults(question).unwrap_or_else(|| good(question))).await;
     let mut orchestrator = Orchestrator::start(0).await;
-    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let rig = Rig::start(with_model_within(&model.base_url, timeout_ms), &orchestrator.url);
     let before = rig.directory_of(&FILES).await;
     rig.process(whole("0", &[&before.id])).await;
     let payload = orchestrator.next().await;
@@ -126,7 +135,7 @@ async fn whatever_the_model_does_at_first_the_directory_is_grouped() {
     for (name, (payload, asked, rig, before)) in [
         ("429", through(first(|| Play::Status(429, Some(1)))).await),
         ("500", through(first(|| Play::Status(500, None))).await),
-        ("hang", through(first(|| Play::Hangs)).await),
+        ("hang", through_within(3_000, first(|| Play::Hangs)).await),
         ("no JSON", through(first(|| Play::Says("I would rather not.".to_owned()))).await),
         ("empty", through(first(|| Play::Says("{}".to_owned()))).await),
         (

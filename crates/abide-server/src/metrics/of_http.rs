@@ -13,11 +13,11 @@ pub(crate) const UNKNOWN: &str = "unknown";
 #[derive(Debug, Default)]
 pub(crate) struct HttpMeter {
     // Locked for one addition at the end of each request, and to be copied when somebody looks.
-    routes: Mutex<BTreeMap<Route, RouteCounts>>,
+    routes: Mutex<BTreeMap<String, Methods>>,
 }
 
-/// Method and template of a route.
-type Route = (&'static str, String);
+/// What was counted of each method of a route.
+type Methods = BTreeMap<&'static str, RouteCounts>;
 
 #[derive(Debug, Clone)]
 struct RouteCounts {
@@ -29,8 +29,12 @@ impl HttpMeter {
     /// Notes a request that was answered.
     pub(crate) fn note(&self, method: &str, route: &str, status: u16, took: Duration) {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        if !routes.contains_key(route) {
+            routes.insert(route.to_owned(), Methods::new());
+        }
+        let Some(methods) = routes.get_mut(route) else { return };
         let new = || RouteCounts { statuses: BTreeMap::new(), times: Histogram::of_times() };
-        let counts = routes.entry((known(method), route.to_owned())).or_insert_with(new);
+        let counts = methods.entry(known(method)).or_insert_with(new);
         *counts.statuses.entry(status).or_default() += 1;
         counts.times.note(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
@@ -44,7 +48,10 @@ impl HttpMeter {
             Sort::Times,
             "From the head of a request to the head of its answer.",
         );
-        for ((method, route), counts) in &routes {
+        for (route, method, counts) in routes
+            .iter()
+            .flat_map(|(route, methods)| methods.iter().map(move |(method, counts)| (route, method, counts)))
+        {
             for (status, count) in &counts.statuses {
                 let status = status.to_string();
                 requests.add(&[("method", method), ("route", route), ("status", &status)], *count);

@@ -133,7 +133,7 @@ impl Reader {
         match page {
             Page::Entries(found, after) => {
                 self.cursor = after;
-                let event = |(cursor, entry): (Cursor, Arc<Entry>)| event(&entry).id(app.feed().id(cursor));
+                let event = |(cursor, entry): (Cursor, Entry)| event(&entry).id(app.feed().id(cursor));
                 self.ready = found.into_iter().map(event).collect();
             }
             Page::Lost(head) => {
@@ -147,7 +147,7 @@ impl Reader {
 
 fn event(entry: &Entry) -> Event {
     let at = entry.at;
-    let (word, document) = match &entry.change {
+    let (word, document) = match entry.change() {
         Change::Job(moved) => (
             "job",
             ChangeDocument::Job {

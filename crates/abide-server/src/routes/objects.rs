@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::body::AnyBody;
+use crate::body::{AnyBody, json_text};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::hidden::{may_look_into, shown};
@@ -24,9 +24,10 @@ use abide_store::read::{Got, Load, Want};
 use abide_store::view::ObjectView;
 use abide_store::{Answer, Read};
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse, Response};
+use axum::http::request::Parts;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -36,7 +37,7 @@ pub(crate) async fn call(
     State(app): State<App>,
     At(object): At<ObjectKey>,
     Params(wait): Params<Wait>,
-    headers: HeaderMap,
+    Key(key): Key,
     AnyBody(body): AnyBody,
 ) -> Result<Response, ApiError> {
     match app.engine().exposure(&object.kind) {
@@ -47,10 +48,20 @@ pub(crate) async fn call(
         }
     }
     let wait = wait.duration()?;
-    let key = idempotency_key(&headers)?;
     match app.engine().call(Call { object, body, key }).await? {
-        Reply::Now(reply) => Ok(Json(reply).into_response()),
+        Reply::Now(reply) => Ok(json_text(&reply)),
         Reply::Later(ticket) => tickets::answer(&app, &ticket, wait).await,
+    }
+}
+
+/// The idempotency key of a call, if it has one.
+pub(crate) struct Key(Option<IdempotencyKey>);
+
+impl FromRequestParts<App> for Key {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Key, ApiError> {
+        idempotency_key(&parts.headers).map(Key)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct SyncBench {
     pub(crate) clients: u64,
 
     /// Pushes whose way to all of them is timed.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) pushes: u64,
 
     /// Events of the log that is written and then read from its beginning.

@@ -85,6 +85,11 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
 }
 
 fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) -> Result<(), Failure> {
+    if !object.contains('/') {
+        let message =
+            format!("{object:?} has no kind: name an object as kind/name, such as coordinator/main");
+        return Err(Failure::Unusable(message));
+    }
     let key: abide_core::object::ObjectKey = object.parse()?;
     let (kind, name) = (key.kind.as_str(), key.name.as_str());
     let document = reach::with(config, Missing::Refuse, async |client| {

@@ -41,18 +41,18 @@ fn the_page_shows_what_happens_and_lets_people_act() {
 
 /// Leaves a data directory in which a message to a coordinator has used up its attempts. Its turn would succeed now.
 fn a_letter_dies(place: &Place) -> DeadId {
-    let dir = DataDir::open(&place.path("work/data")).unwrap();
-    let mut store = SqliteStore::open(dir.path()).unwrap();
-    let to = ObjectKey::new("coordinator", "main-coordinator").unwrap();
-    let body = Json::encode(&ToCoordinator::Begin { work_ids: Vec::new() }).unwrap();
-    let sent = store.write(Time(1), &[Write::Send { to, body }]).unwrap();
+    let dir = DataDir::open(&place.path("work/data")).expect("as the test made it");
+    let mut store = SqliteStore::open(dir.path()).expect("as the test made it");
+    let to = ObjectKey::new("coordinator", "main-coordinator").expect("as the test made it");
+    let body = Json::encode(&ToCoordinator::Begin { work_ids: Vec::new() }).expect("as the test made it");
+    let sent = store.write(Time(1), &[Write::Send { to, body }]).expect("as the test made it");
     let Written::Sent(message) = sent.written[0] else { panic!("{sent:?}") };
     let fail = FailEvent {
         event: EventRef::Message(message),
         error: "the tape was torn".to_owned(),
         then: AfterFailure::Dead,
     };
-    let failed = store.write(Time(2), &[Write::FailEvent(fail)]).unwrap();
+    let failed = store.write(Time(2), &[Write::FailEvent(fail)]).expect("as the test made it");
     let Written::EventFailed(EventFate::Dead(id)) = failed.written[0] else { panic!("{failed:?}") };
     id
 }

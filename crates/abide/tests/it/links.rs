@@ -218,7 +218,7 @@ fn a_link_that_was_answered_for_outlasts_a_kill() {
 fn survives(links: usize, kills: &[usize], latency: Duration) -> Duration {
     let site = site(latency);
     let list: String = (0..links).map(|n| format!("{}\n", site.url(&format!("/{n}")))).collect();
-    let place = place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "8").file("work/list.txt", &list);
+    let place = place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "100").file("work/list.txt", &list);
     assert_eq!(place.run("links import list.txt").code, Some(0));
     let (mut ended, mut last, mut took) = (0, 0, Duration::ZERO);
     for until in kills.iter().copied().chain([links]) {

@@ -74,9 +74,10 @@ fn lists_are_narrowed_by_every_filter() {
             json!({ "queue": queue, "kind": kind, "unique_key": key, "limit_keys": [format!("host:{key}")] });
         served.ok("POST /v1/jobs", &job.to_string());
     };
-    job("mail", "send", "a1");
-    job("mail", "drop", "a2");
-    job("post", "send", "b1");
+    // Keys that no work item has: those are hexadecimal.
+    job("mail", "send", "x1");
+    job("mail", "drop", "x2");
+    job("post", "send", "y1");
     served.ok("POST /v1/queues/work-queue/pause", "");
     served.ok("POST /coordinator/c/queue", r#"{"message": "m", "delay": 5000}"#);
     served.ok("POST /v1/jobs/2/cancel", "");
@@ -87,8 +88,8 @@ fn lists_are_narrowed_by_every_filter() {
         ("--queue mail --kind send", vec![1]),
         ("--state cancelled", vec![2]),
         ("--owner coordinator/c", vec![4]),
-        ("--limit-key host:b1", vec![3]),
-        ("--key-prefix a", vec![2, 1]),
+        ("--limit-key host:y1", vec![3]),
+        ("--key-prefix x", vec![2, 1]),
         ("--created-from 1h", vec![4, 3, 2, 1]),
         ("--created-until 1h", vec![]),
         ("--created-from 2020-01-01 --created-until 2020-01-02", vec![]),
@@ -102,8 +103,8 @@ fn lists_are_narrowed_by_every_filter() {
     insta::assert_snapshot!(plain(&place.run("job list --queue mail")), @"
     exit 0
     JOB  QUEUE  KIND  STATE      ATTEMPT  UNIQUE KEY  UPDATED               REASON
-    2    mail   drop  cancelled  0        a2          <instant>  cancelled
-    1    mail   send  ready      0        a1          <instant>
+    2    mail   drop  cancelled  0        x2          <instant>  cancelled
+    1    mail   send  ready      0        x1          <instant>
     ");
     insta::assert_snapshot!(place.run("job list --created-from yesterday"), @r#"
     exit 2
@@ -113,13 +114,17 @@ fn lists_are_narrowed_by_every_filter() {
     "#);
     insta::assert_snapshot!(place.run("job list --owner nobody"), @r#"
     exit 1
-    error: an object's name "" is empty
+    error: owner is "nobody": name an object by kind and name, such as coordinator/main
     "#);
     let objects = ok(&place, "object list --kind coordinator")["objects"].clone();
     assert_eq!((&objects[0]["name"], objects.as_array().unwrap().len()), (&json!("c"), 1));
     let shown = plain(&place.run("object show coordinator/c --rows 1"));
     assert!(shown.starts_with("exit 0\nobject   coordinator/c\nversion  "), "{shown}");
     assert!(shown.ends_with("there are more rows: --rows, --prefix\n"), "{shown}");
+    insta::assert_snapshot!(place.run("object show nobody"), @r#"
+    exit 2
+    error: "nobody" has no kind: name an object as kind/name, such as coordinator/main
+    "#);
     insta::assert_snapshot!(place.run("object show coordinator/none"), @"
     exit 1
     error: there is no object coordinator/none

@@ -51,6 +51,9 @@ pub(crate) struct SyncFigures {
     push_reaches_p50_ms: f64,
     push_reaches_p99_ms: f64,
     push_reaches_max_ms: f64,
+    /// From the same pushes to their answers, which wait for the disk.
+    push_answered_p50_ms: f64,
+    push_answered_p99_ms: f64,
     /// One client, pushes of as many events as the published one sends, each after the answer to the one before.
     append_events_per_s: f64,
     log_events: u64,
@@ -69,6 +72,8 @@ impl SyncFigures {
             ("push_reaches_p50_ms", self.push_reaches_p50_ms, ""),
             ("push_reaches_p99_ms", self.push_reaches_p99_ms, "under 100 with 1,000 live clients"),
             ("push_reaches_max_ms", self.push_reaches_max_ms, ""),
+            ("push_answered_p50_ms", self.push_answered_p50_ms, ""),
+            ("push_answered_p99_ms", self.push_answered_p99_ms, ""),
             ("append_events_per_s", self.append_events_per_s, "at least 5,000"),
             ("catch_up_events_per_s", self.catch_up_events_per_s, "at least 50,000 of 100,000 events"),
             ("rss_without_sockets_mib", self.rss_without_sockets_mib, ""),
@@ -92,7 +97,7 @@ pub(crate) async fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Resu
     }
     tell("a push to all live clients");
     let served = Served::start(&dir.join("live"))?;
-    let [p50, p99, max] = fan_out(&served, extent).await?;
+    let FanOut { reaches: [p50, p99, max], answered } = fan_out(&served, extent).await?;
     drop(served);
     tell("a log that grows, and a client that reads it from its beginning");
     let served = Served::start(&dir.join("log"))?;
@@ -108,6 +113,8 @@ pub(crate) async fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Resu
         push_reaches_p50_ms: p50,
         push_reaches_p99_ms: p99,
         push_reaches_max_ms: max,
+        push_answered_p50_ms: answered[0],
+        push_answered_p99_ms: answered[1],
         append_events_per_s,
         log_events: extent.events,
         catch_up_events_per_s,
@@ -143,8 +150,16 @@ async fn live_clients(served: &Served, count: u64) -> Result<Vec<Client>, BenchE
     Ok(clients)
 }
 
-/// How long a push takes to reach each of the clients: p50, p99 and the longest, in milliseconds.
-async fn fan_out(served: &Served, extent: Extent) -> Result<[f64; 3], BenchError> {
+/// How long pushes took, in milliseconds.
+struct FanOut {
+    /// To reach each of the clients: p50, p99 and the longest.
+    reaches: [f64; 3],
+    /// To be answered: p50 and p99.
+    answered: [f64; 2],
+}
+
+/// Pushes one event after the other to all live clients.
+async fn fan_out(served: &Served, extent: Extent) -> Result<FanOut, BenchError> {
     let readers = live_clients(served, extent.clients).await?;
     let sent_at: Arc<Vec<OnceLock<Instant>>> =
         Arc::new((0..extent.pushes).map(|_| OnceLock::new()).collect());
@@ -171,10 +186,12 @@ async fn fan_out(served: &Served, extent: Extent) -> Result<[f64; 3], BenchError
         });
     }
     let mut pusher = Client::open(served.address(), "bench").await?;
+    let mut answered = Vec::new();
     for (at, sent) in sent_at.iter().enumerate() {
         sleep(BETWEEN_PUSHES).await;
-        sent.get_or_init(Instant::now);
+        let sent = sent.get_or_init(Instant::now);
         pusher.push(at as u64, 1).await?;
+        answered.push(u32::try_from(sent.elapsed().as_micros()).unwrap_or(u32::MAX));
         let all = (at as u64 + 1) * extent.clients;
         let everybody = arrivals.wait_for(|_| count.load(Ordering::Relaxed) >= all);
         everybody.await.map_err(|_| BenchError::Wrong("the live clients ended".into()))?;
@@ -184,7 +201,10 @@ async fn fan_out(served: &Served, extent: Extent) -> Result<[f64; 3], BenchError
         micros.append(&mut read.map_err(|error| BenchError::Wrong(error.to_string()))??);
     }
     expect_equal("events at live clients", extent.clients * extent.pushes, micros.len() as u64)?;
-    Ok(percentiles(micros, [0.50, 0.99, 1.0]))
+    Ok(FanOut {
+        reaches: percentiles(micros, [0.50, 0.99, 1.0]),
+        answered: percentiles(answered, [0.50, 0.99]),
+    })
 }
 
 /// Writes a log of so many events; events a second.
