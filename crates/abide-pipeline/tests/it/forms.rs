@@ -177,3 +177,36 @@ async fn a_directory_in_parts() {
     let kept = kept.into_iter().filter(|name| !OWN_COMPONENTS.contains(&name.as_str())).count();
     assert_eq!(kept, 75);
 }
+
+/// The older form for entities that exist: a manifest that names them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_manifest_of_entities_that_are_there() {
+    let rig = rig(Options::default());
+    let first = ingest(&rig, "b1").await;
+    let tree = rig.tree(first.root_pi.as_ref().unwrap()).await;
+    let path = |pi: &EntityId| format!("/{pi}");
+    let directories: Vec<Value> = tree
+        .iter()
+        .map(|shown| {
+            json!({"directory_path": path(&shown.id), "existing_pi": shown.id,
+                "existing_parent_path": shown.parent_pi.as_ref().map(path), "files": [],
+                "processing_config": {"ocr": false, "reorganize": false, "pinax": false, "describe": true}})
+        })
+        .collect();
+    let manifest = json!({"batch_id": "b2", "directories": directories}).to_string();
+    let key = abide_blob::Key::new("reprocessing/b2/_manifest.json").unwrap();
+    rig.staging.put(&key, manifest.into(), "application/json").await.unwrap();
+    rig.start(json!({"batch_id": "b2", "manifest_r2_key": key.as_str(), "r2_prefix": "reprocessing/b2/",
+        "reprocessing_mode": true, "uploader": "reprocessor-api", "root_path": "/"}))
+        .await;
+    let status = rig.end("b2").await;
+    assert_eq!((status.status, status.directories_failed), (Status::Done, 0), "{:?}", status.notes);
+    assert_eq!(status.progress.directories_total, tree.len() as u64);
+    assert_eq!(status.root_pi, first.root_pi);
+    let after = rig.tree(first.root_pi.as_ref().unwrap()).await;
+    let components = |tree: &[Shown], name: &str| -> BTreeMap<EntityId, Option<String>> {
+        let of = |shown: &Shown| shown.components.get(name).map(ToString::to_string);
+        tree.iter().map(|shown| (shown.id.clone(), of(shown))).collect()
+    };
+    assert_eq!(components(&after, "pinax.json"), components(&tree, "pinax.json"));
+}
