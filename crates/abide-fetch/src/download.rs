@@ -26,7 +26,7 @@ use record::Record;
 use run::Run;
 use sha2::{Digest, Sha256};
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use tracing::Instrument;
 
@@ -90,6 +90,11 @@ pub struct Progress {
     pub bytes: u64,
     /// Bytes in all, if the server says.
     pub total: Option<u64>,
+}
+
+/// Makes the directory that downloads go to, if need be, or says why files cannot be saved there.
+pub fn make_dir(dir: &Path) -> Result<(), DownloadError> {
+    Folder::open(dir, "", 0).map(drop)
 }
 
 impl Download {

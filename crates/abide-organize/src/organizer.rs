@@ -17,7 +17,7 @@ use crate::rows::{
     pi_key, plan_key,
 };
 use crate::spending::{Add, Spending};
-use abide_core::event::Sender;
+use abide_core::event::{Event, Sender};
 use abide_core::job::JobOutcome;
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
@@ -120,6 +120,10 @@ impl Object for Organizer {
             turn.delete_self();
         }
         Ok(())
+    }
+
+    fn prefetch(&self, _: &Event) -> Vec<String> {
+        vec![STATE.to_owned()]
     }
 }
 

@@ -158,9 +158,9 @@ pub(crate) fn chunk(turn: &mut Turn<'_>, place: u32, chunk: u32) -> Result<Optio
     Ok(turn.get(&chunk_key(place, chunk))?)
 }
 
-/// The names of a node's files that can be put into groups, in their order.
+/// The names of a node's files that can be put into groups, in their order: also those that nobody can read, since a scan
+/// belongs where its text is.
 pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>, Halt<No>> {
-    use crate::node::FileKind;
     const PAGE: usize = 1_000;
     let prefix = files_prefix(place);
     let mut names = Vec::new();
@@ -170,11 +170,8 @@ pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>,
         let full = page.len() == PAGE;
         for (key, file) in page {
             after = Some(key);
-            match file.kind {
-                FileKind::Text | FileKind::Ref if file.error.is_none() || file.cid.is_some() => {
-                    names.push(file.filename);
-                }
-                FileKind::Text | FileKind::Ref | FileKind::Other => {}
+            if file.error.is_none() || file.cid.is_some() {
+                names.push(file.filename);
             }
         }
         if !full {

@@ -13,6 +13,8 @@ const TYPICAL: f64 = 0.5;
 pub(super) struct About {
     files: usize,
     years: Option<(u32, u32)>,
+    /// Words that the names of all files have, and no others do.
+    titles: Vec<String>,
     /// Written with a capital in the middle of sentences.
     names: Vec<String>,
     words: Vec<String>,
@@ -31,12 +33,16 @@ impl About {
         let span = years.iter().min().copied().zip(years.iter().max().copied());
         let files = members.iter().map(|unit| unit.files.len()).sum();
         let (names, words) = typical(&seen, members.len(), all);
-        About { files, years: span, names, words }
+        About { files, years: span, titles: titles(members, all), names, words }
     }
 
     /// A short name.
     pub(super) fn name(&self) -> String {
-        let mut parts: Vec<&str> = self.names.iter().chain(&self.words).take(2).map(String::as_str).collect();
+        let mentioned = || self.names.iter().chain(&self.words).take(2);
+        let mut parts: Vec<&str> = match self.titles.as_slice() {
+            [] => mentioned().map(String::as_str).collect(),
+            titles => titles.iter().map(String::as_str).collect(),
+        };
         if parts.is_empty() {
             parts.push("Group");
         }
@@ -60,6 +66,26 @@ impl About {
         }
         sentence
     }
+}
+
+/// The words by which whoever named the files told the group from the rest, in the order of the first name.
+fn titles(members: &[&Unit<'_>], all: &[Unit<'_>]) -> Vec<String> {
+    const LETTERS: usize = 3;
+    let words = |unit: &Unit<'_>| -> Vec<String> {
+        let words =
+            unit.stem.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() >= LETTERS);
+        words.map(str::to_owned).collect()
+    };
+    let everywhere: Vec<Vec<String>> = all.iter().map(words).collect();
+    let tells = |word: &String| {
+        let having = everywhere.iter().filter(|words| words.contains(word)).count();
+        members.iter().all(|unit| words(unit).contains(word)) && having == members.len()
+    };
+    let mut titles: Vec<String> = members.first().map(|unit| words(unit)).unwrap_or_default();
+    titles.retain(tells);
+    titles.dedup();
+    titles.truncate(3);
+    titles
 }
 
 fn capital(word: &str) -> String {

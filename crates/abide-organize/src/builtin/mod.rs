@@ -75,6 +75,9 @@ fn sort(units: &[Unit<'_>]) -> Option<Sorting> {
     if is_good(&series, units.len(), 0.6) {
         return Some(Sorting { by: By::Series, groups: series });
     }
+    if series::is_one_book(units) {
+        return None;
+    }
     let subjects = clusters::clusters(units);
     let clear = subjects.as_ref().is_some_and(|found| found.clearness >= clusters::CLEAR);
     let years = years::years(units);

@@ -18,6 +18,9 @@ const PROMPT_VERSION: u32 = 1;
 const ANSWER_TOKENS: usize = 2_000;
 /// At most so many tokens of answer are asked for at first.
 const ANSWER_TOKENS_MAX: usize = 16_384;
+/// Tokens that go with a question: the schema in words, for endpoints that take it no other way, and what was wrong with the
+/// answer before.
+const AROUND_TOKENS: usize = 500;
 /// Tokens of an answer about strategy.
 const STRATEGY_TOKENS: u32 = 2_048;
 
@@ -188,7 +191,8 @@ impl Asked {
 
 impl<'a> Asking<'a> {
     fn question(self, files: &'a [InputFile]) -> Question<'a> {
-        Question { directory: self.directory, files, custom_prompt: self.custom_prompt, budget: self.budget }
+        let budget = self.budget.saturating_sub(AROUND_TOKENS);
+        Question { directory: self.directory, files, custom_prompt: self.custom_prompt, budget }
     }
 
     async fn ask(self, ask: Ask) -> Result<Asked, AskError> {

@@ -1,26 +1,22 @@
 //! The job that reads a directory and has it grouped.
 
-use super::ask::{self, Answers, AskError, Asking, Later};
+use super::ask::{self, AskError, Asking};
+use super::bounds::{bound, fitting};
+use super::paper::{Paper, ask_organizer};
 use super::read::{self, ReadError};
 use crate::builtin::{self, Known};
-use crate::calls::{Call, Paying, Reply, Work};
+use crate::calls::{Call, Reply, Work};
 use crate::contract::{ExistingGroup, LlmMetrics, MIN_FILES, PiRequest, StrategizeInput};
 use crate::file::InputFile;
 use crate::jobs::{Judged, Order, Planned, Skipped, model_limit};
-use crate::limits::{
-    DESCRIPTION_BYTES, GROUP_DESCRIPTION_BYTES, GROUP_ID_BYTES, MISSING_FILES, PLAN_BYTES, WARNING_BYTES,
-    WARNINGS,
-};
 use crate::options::Options;
-use crate::paid::Paid;
 use crate::plan::Plan;
 use crate::rows::{Asked, Prompts, Task};
 use crate::service::{Service, Site};
-use crate::spending::{Spending, Total};
 use abide_core::job::{AttemptEnd, CoolDown, Finish, RetryWish};
 use abide_core::name::LimitKey;
-use abide_engine::worker::{done, failed, failed_for_good, skipped};
-use abide_engine::{Answer, JobContext, Worker};
+use abide_engine::worker::{done, failed_for_good, skipped};
+use abide_engine::{JobContext, Worker};
 use abide_entities::answer::Shown;
 use abide_entities::{EntityError, EntityStore};
 use abide_llm::Model;
@@ -252,25 +248,6 @@ fn with_existing(guidance: Option<&str>, existing: &[ExistingGroup]) -> Option<S
     Some(text)
 }
 
-/// The plan, if what will be told of it fits a message: nothing is published that cannot be told of.
-fn fitting(mut planned: Planned) -> Judged {
-    let plan = &mut planned.plan;
-    cut(&mut plan.reorganization_description, DESCRIPTION_BYTES);
-    for group in &mut plan.groups {
-        cut(&mut group.description, GROUP_DESCRIPTION_BYTES);
-    }
-    planned.metrics.missing_files.truncate(MISSING_FILES);
-    let ids = plan.groups.len() * GROUP_ID_BYTES;
-    let bytes = serde_json::to_vec(&plan).map_or(usize::MAX, |bytes| bytes.len() + ids);
-    if bytes <= PLAN_BYTES {
-        return Judged::Planned(Box::new(planned));
-    }
-    let reason = format!(
-        "what is to be told of the directory has {bytes} bytes, and may have {PLAN_BYTES}: send it in chunks"
-    );
-    Judged::Failed { reason }
-}
-
 fn few(files: &[InputFile], entity: &Shown) -> Skipped {
     Skipped {
         reason: format!("it has {} files, and fewer than {MIN_FILES} are left as they are", files.len()),
@@ -285,83 +262,4 @@ fn stale(request: &PiRequest, entity: &Shown) -> Vec<String> {
     let warning =
         stale.map(|tip| format!("current_tip {tip} is not the tip any more: {} was read", entity.tip));
     warning.into_iter().collect()
-}
-
-/// Keeps warnings within their bounds, saying so.
-pub(super) fn bound(warnings: &mut Vec<String>) {
-    if warnings.len() > WARNINGS {
-        let more = warnings.len() - WARNINGS;
-        warnings.truncate(WARNINGS);
-        warnings.push(format!("and {more} more"));
-    }
-    for warning in warnings {
-        cut(warning, WARNING_BYTES);
-    }
-}
-
-/// Cuts a text that is longer than `bytes`, and shows it.
-fn cut(text: &mut String, bytes: usize) {
-    if text.len() > bytes {
-        let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-}
-
-/// Asks the object that a job belongs to.
-pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Result<Reply, String> {
-    match site.engine.ask::<crate::Organizer>(name, call).await {
-        Ok(Answer::Now(reply)) => Ok(reply),
-        Ok(Answer::Later(_)) => Err("it answers later".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Answers as the object of a request keeps them.
-struct Paper<'a> {
-    site: &'a Site,
-    order: &'a Order,
-    batch_id: &'a str,
-    cap_micros: Option<u64>,
-}
-
-impl Answers for Paper<'_> {
-    fn kept<'a>(&'a self, key: &'a str) -> Later<'a, Option<abide_llm::Answer>> {
-        Box::pin(async move {
-            let call = Call::Kept { run: self.order.run, key: key.to_owned() };
-            match ask_organizer(self.site, &self.order.organizer, &call).await {
-                Ok(Reply::Kept(kept)) => Ok(kept.map(|kept| *kept)),
-                Ok(other) => Err(AskError::Answers(format!("an answer that nobody asked for: {other:?}"))),
-                Err(error) => Err(AskError::Answers(error)),
-            }
-        })
-    }
-
-    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
-        Box::pin(async move {
-            let Order { run, place, .. } = *self.order;
-            let answer = answer.map(|(key, answer)| (key.to_owned(), answer.clone()));
-            let call = Call::Paid(Box::new(Paying { run, place, paid, answer }));
-            let noted = ask_organizer(self.site, &self.order.organizer, &call).await;
-            noted.map(drop).map_err(AskError::Answers)
-        })
-    }
-
-    fn may_ask(&self) -> Later<'_, ()> {
-        Box::pin(async move {
-            let Some(cap_micros) = self.cap_micros else { return Ok(()) };
-            match self.site.engine.ask::<Spending>(self.batch_id, &Total).await {
-                Ok(Answer::Now(spent_micros)) if spent_micros >= cap_micros => {
-                    Err(AskError::Cap { spent_micros, cap_micros })
-                }
-                Ok(_) => Ok(()),
-                Err(error) => Err(AskError::Answers(error.to_string())),
-            }
-        })
-    }
-}
-
-/// A failure of a job whose payload or object cannot be read.
-pub(super) fn not_read(error: &str) -> Finish {
-    failed(format!("the organizer cannot be asked: {error}"))
 }

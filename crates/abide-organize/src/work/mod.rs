@@ -1,9 +1,11 @@
 //! Outside work: reading directories, asking models, publishing groups, delivering callbacks. The only place with `async`.
 
 mod ask;
+mod bounds;
 mod callback;
 mod describe;
 mod judge;
+mod paper;
 mod publish;
 mod read;
 

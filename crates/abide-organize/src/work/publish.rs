@@ -3,14 +3,16 @@
 //! Every step finds out what is there already, so that publishing again, after a crash or beside another chunk, gives the same
 //! entities. A file is in its group before the directory lets go of it: it is never nowhere.
 
+use super::bounds::bound;
 use super::describe::{Chunk, ChunkGroup, Source};
-use super::judge::{ask_organizer, bound, not_read};
+use super::paper::{ask_organizer, not_read};
 use super::read;
 use crate::calls::{Call, Publish, Reply};
-use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, GroupEntity, PiRequest};
+use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
 use crate::group_id::group_id;
 use crate::jobs::{Order, Outcome, Published};
 use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS};
+use crate::names;
 use crate::plan::{Group, Plan};
 use crate::rows::Task;
 use crate::service::Service;
@@ -132,9 +134,7 @@ impl Publishing<'_> {
         warnings.clear();
         let (mut groups, mut given) = (Vec::new(), Vec::new());
         for group in &plan.groups {
-            let existing = self.request.existing_groups.iter();
-            let existing =
-                existing.into_iter().find(|known| known.group_name.eq_ignore_ascii_case(&group.group_name));
+            let existing = self.existing(&group.group_name);
             let id = match existing {
                 Some(known) => known.pi.clone(),
                 None => group_id(self.batch_id, &parent.id, &group.group_name),
@@ -167,6 +167,12 @@ impl Publishing<'_> {
             given.push(files);
         }
         Ok((groups, given))
+    }
+
+    /// The group of an earlier run with that name.
+    fn existing(&self, name: &str) -> Option<&ExistingGroup> {
+        let plain = |name: &str| names::safe(name).unwrap_or_default().to_lowercase();
+        self.request.existing_groups.iter().find(|known| plain(&known.group_name) == plain(name))
     }
 
     /// What a group gets: files that are still in the directory, and those that it got before.

@@ -154,6 +154,34 @@ fn parts_of_a_directory_go_by_the_principle_of_the_whole() {
 }
 
 #[test]
+fn pages_of_one_book_stay_together() {
+    let about =
+        |n: usize| if n % 2 == 0 { "bees and clover in April" } else { "frost, forty degrees, April" };
+    let diary: Vec<InputFile> =
+        (1..=8).map(|n| InputFile::text(format!("diary_page_{n:02}.txt"), about(n))).collect();
+    assert_eq!(organize(&diary).groups, []);
+    // Letters that are merely counted are told apart.
+    let letters: Vec<InputFile> =
+        (1..=8).map(|n| InputFile::text(format!("letter_{n:02}.txt"), about(n))).collect();
+    assert_eq!(organize(&letters).groups.len(), 2);
+}
+
+#[test]
+fn groups_are_called_what_their_files_are_called() {
+    let writers = [("hartmann", "the mill and the turbine"), ("okafor", "the harbour and the palm oil")];
+    let letters: Vec<InputFile> = writers
+        .iter()
+        .flat_map(|(who, about)| {
+            (1..=4).map(move |n| {
+                InputFile::text(format!("{who}_188{n}-0{n}-12.txt"), format!("Dear Ada, {about}."))
+            })
+        })
+        .collect();
+    let names: Vec<String> = organize(&letters).groups.into_iter().map(|group| group.group_name).collect();
+    assert_eq!(names, ["Hartmann", "Okafor"]);
+}
+
+#[test]
 fn new_files_join_the_groups_that_are_there() {
     let page = |book: &str, n: u32| InputFile::text(format!("{book} p{n:02}.txt"), "");
     let known = |book: &str| Known {

@@ -56,7 +56,7 @@ async fn eight_chunks_in_any_order_give_one_tree() {
 #[tokio::test(flavor = "multi_thread")]
 async fn new_files_go_to_groups_that_exist() {
     let model = StandIn::start(|question| {
-        assert!(question.user.contains("- Letter a: all of a"), "{}", question.user);
+        assert!(question.user.contains("- Letter A: all of a"), "{}", question.user);
         good(question)
     })
     .await;
@@ -65,7 +65,7 @@ async fn new_files_go_to_groups_that_exist() {
     let group = rig.directory_of(&[("a0.txt", "apple")]).await;
     let before = rig.directory_of(&[("a1.txt", "apples"), ("z.txt", "odd")]).await;
     let existing = ExistingGroup {
-        group_name: "Letter a".to_owned(),
+        group_name: "Letter A".to_owned(),
         pi: group.id.clone(),
         description: "all of a".to_owned(),
     };

@@ -8,6 +8,8 @@ mod chunks;
 mod collections;
 mod contract;
 mod deaths;
+mod flaky;
+mod load;
 mod object;
 mod prompt;
 mod rig;

@@ -144,7 +144,7 @@ pub(crate) struct Rig {
 pub(crate) fn with_model(base_url: &str) -> Options {
     let endpoint = Endpoint {
         price: Price { input_micros: 1_000_000, output_micros: 1_000_000 },
-        timeout_ms: 500,
+        timeout_ms: 2_000,
         attempts: 2,
         concurrency: 16,
         ..Endpoint::new(base_url, "wanted")

@@ -7,6 +7,7 @@ use axum::http::{Response, StatusCode};
 use axum::routing::post;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What the stand-in does with a question.
 pub(crate) enum Play {
@@ -16,6 +17,8 @@ pub(crate) enum Play {
     Cut(String),
     /// Answers with this status, and `Retry-After` if there is a second number.
     Status(u16, Option<u32>),
+    /// Says this after a while.
+    SaysAfter(Duration, String),
     /// Never answers.
     Hangs,
 }
@@ -80,6 +83,10 @@ async fn reply(play: Play) -> Response<Body> {
             let reply = wait.into_iter().fold(reply, |reply, s| reply.header("retry-after", s.to_string()));
             return reply.body(Body::from("no")).unwrap();
         }
+        Play::SaysAfter(wait, content) => {
+            tokio::time::sleep(wait).await;
+            (content, "stop")
+        }
         Play::Hangs => std::future::pending().await,
     };
     let body = json!({
@@ -107,4 +114,9 @@ pub(crate) fn by_letter(files: &[String]) -> Value {
 /// A good answer.
 pub(crate) fn good(question: &Question) -> Play {
     Play::Says(by_letter(&question.files).to_string())
+}
+
+/// The same after a while.
+pub(crate) fn good_after(question: &Question, wait: Duration) -> Play {
+    Play::SaysAfter(wait, by_letter(&question.files).to_string())
 }

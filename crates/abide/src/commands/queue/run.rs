@@ -9,6 +9,7 @@ use std::time::Duration;
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use abide_engine::telemetry::LogsOnly;
+use abide_fetch::download::make_dir;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -75,6 +76,9 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
         None => downloads::dir(config),
     };
     let dir = absolute(dir)?;
+    // Before any job starts: each of them would find out for itself, and fail.
+    make_dir(&dir)
+        .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
     let worker =
         Counted { worker: Downloads::new(downloads::fetcher(&config.fetch)?, dir), tally: tally.clone() };
