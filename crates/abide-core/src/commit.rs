@@ -110,6 +110,8 @@ pub struct Outgoing {
     pub to_incarnation: Option<Incarnation>,
     /// What it says.
     pub body: Json,
+    /// W3C trace context of whoever caused it.
+    pub trace: Option<String>,
 }
 
 /// A call's reply, kept so that the same call with the same key gets it again.

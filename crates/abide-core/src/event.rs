@@ -70,6 +70,8 @@ pub struct Message {
     pub from: Option<Sender>,
     /// What it says.
     pub body: MessageBody,
+    /// W3C trace context of whoever caused it to be sent; none for outcomes.
+    pub trace: Option<String>,
     /// Failed turns so far.
     pub failures: u32,
     /// Unclean exits in which it was running.

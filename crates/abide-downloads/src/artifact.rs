@@ -6,6 +6,7 @@ use abide_core::json::{BadJson, Json};
 use abide_core::name::{BadName, JobKind, LimitKey, QueueName, UniqueKey};
 use abide_fetch::limit_key::{NoLimitKey, limit_keys};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// What is known of one artifact. Fields beyond these are kept in the job's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -37,8 +38,16 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadArtifact {
     /// Not JSON, or without `artifact_id`.
-    #[error(transparent)]
+    #[error("{}", of_a_line(&.0.0))]
     Json(#[from] BadJson),
+    /// A field has a value that it cannot have.
+    #[error("{field}: {}", of_a_line(&.error.0))]
+    Field {
+        /// Which.
+        field: String,
+        /// What is wrong with its value.
+        error: BadJson,
+    },
     /// Its id, or its resolver, is no name.
     #[error(transparent)]
     Name(#[from] BadName),
@@ -51,7 +60,7 @@ impl Artifact {
     /// Reads a line of a list: a JSON object with at least `artifact_id` (or `id`).
     pub fn parse(line: &str) -> Result<NewJob, BadArtifact> {
         let payload = Json::parse(line.trim())?;
-        let artifact: Artifact = payload.decode()?;
+        let artifact: Artifact = payload.decode().map_err(|error| blame(&payload, error))?;
         artifact.job(payload)
     }
 
@@ -71,6 +80,25 @@ impl Artifact {
         job.limit_keys = keys;
         Ok(job)
     }
+}
+
+/// Finds the field that an error is about: the one that makes an artifact bad that is good without it.
+fn blame(payload: &Json, error: BadJson) -> BadArtifact {
+    let Ok(fields) = payload.decode::<Map<String, Value>>() else { return error.into() };
+    let is_bad = |(field, value): &(String, Value)| {
+        let id = (field != "id").then(|| ("artifact_id".to_owned(), Value::from("a")));
+        let alone: Map<_, _> = id.into_iter().chain([(field.clone(), value.clone())]).collect();
+        serde_json::from_value::<Artifact>(Value::Object(alone)).is_err()
+    };
+    match fields.into_iter().find(is_bad) {
+        Some((field, _)) => BadArtifact::Field { field, error },
+        None => error.into(),
+    }
+}
+
+/// What is wrong, with the column alone: whoever reads lines knows the line.
+fn of_a_line(error: &str) -> String {
+    error.replace(" at line 1 column ", " at column ")
 }
 
 #[cfg(test)]
@@ -102,16 +130,25 @@ mod tests {
     #[test]
     fn bad_lines_say_what_is_wrong() {
         for (line, expected) in [
-            ("", "EOF while parsing a value at line 1 column 0"),
-            ("{", "EOF while parsing an object at line 1 column 1"),
-            ("[]", "invalid length 0, expected struct Artifact with 7 elements at line 1 column 2"),
-            ("{}", "missing field `artifact_id` at line 1 column 2"),
+            ("", "EOF while parsing a value at column 0"),
+            ("{", "EOF while parsing an object at column 1"),
+            ("[]", "invalid length 0, expected struct Artifact with 7 elements at column 2"),
+            ("{}", "missing field `artifact_id` at column 2"),
             (r#"{"artifact_id": ""}"#, "a unique key \"\" is empty"),
             (
                 r#"{"artifact_id": "a", "url": "ftp://example.org/a"}"#,
                 "\"ftp://example.org/a\" has no host: give an http or https URL, or a host name",
             ),
-            (r#"{"artifact_id": "a", "id": "b"}"#, "duplicate field `artifact_id` at line 1 column 25"),
+            (r#"{"artifact_id": "a", "id": "b"}"#, "duplicate field `artifact_id` at column 25"),
+            (
+                r#"{"artifact_id": "a", "url": 7}"#,
+                "url: invalid type: integer `7`, expected a string at column 29",
+            ),
+            (r#"{"id": null}"#, "id: invalid type: null, expected a string at column 11"),
+            (
+                r#"{"id": "a", "x": {}, "max_bytes": -1, "priority": 0}"#,
+                "max_bytes: invalid value: integer `-1`, expected u64 at column 36",
+            ),
         ] {
             assert_eq!(Artifact::parse(line).unwrap_err().to_string(), expected, "{line}");
         }

@@ -7,13 +7,15 @@ use abide_engine::JobContext;
 use abide_engine::worker::{Worker, failed_for_good};
 use abide_fetch::download::Progress;
 use abide_fetch::limit_key::limit_keys;
-use abide_fetch::{Download, DownloadError, Downloaded, Fetcher};
+use abide_fetch::{Download, DownloadError, Downloaded, Fetcher, Reason};
 use serde_json::json;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tracing::Instrument;
+use tracing::field::Empty;
 
 /// Runs downloads into one directory. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,7 +42,21 @@ impl Downloads {
         let Some(url) = artifact.url.clone() else {
             return failed_for_good("artifact_validation_failed: there is no url to download");
         };
-        let ended = run(&self.fetcher, &self.download(&artifact, url.clone()), &mut job).await;
+        let span = tracing::info_span!(
+            target: "queue",
+            "artifact",
+            artifact.id = artifact.artifact_id,
+            resolver = artifact.resolver_hint,
+            outcome = Empty,
+        );
+        let download = self.download(&artifact, url.clone());
+        let ended = run(&self.fetcher, &download, &mut job).instrument(span.clone()).await;
+        let outcome = match &ended {
+            Ok(Downloaded::Saved(_)) => "ok",
+            Ok(Downloaded::NotModified(_)) => Reason::NotModified.as_str(),
+            Err(error) => error.reason().as_str(),
+        };
+        span.record("outcome", outcome);
         let mut finish = finish(&artifact.artifact_id, ended);
         self.spare_host(&url, &mut finish);
         finish

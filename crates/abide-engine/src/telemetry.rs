@@ -1,8 +1,26 @@
-//! Spans of what the engine and those around it do, made by whoever knows where traces go.
+//! Spans of what the engine and those around it do, made by whoever knows where traces go, and the trace that a task
+//! works in.
 
 use abide_core::job::Lease;
 use std::fmt::Debug;
+use std::future::Future;
 use tracing::Span;
+
+tokio::task_local! {
+    // Whatever a request leads to belongs to its trace, and nobody in between has anything to do with it.
+    static TRACE: Option<String>;
+}
+
+/// Does `work` in the trace of this W3C trace context: objects that it calls and jobs that it enqueues carry it on, and so
+/// does what those objects send and enqueue.
+pub async fn in_trace<W: Future>(trace: Option<String>, work: W) -> W::Output {
+    TRACE.scope(trace, work).await
+}
+
+/// The trace context that the current task works in.
+pub(crate) fn current_trace() -> Option<String> {
+    TRACE.try_with(Clone::clone).unwrap_or(None)
+}
 
 /// Makes spans that continue the trace of whoever asked for the work.
 pub trait Telemetry: Debug + Send + Sync {

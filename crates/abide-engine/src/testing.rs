@@ -228,7 +228,7 @@ impl World {
         self.next_call += 1;
         let id = CallId(self.next_call);
         let now = self.now;
-        self.machine().input(Input::Call(id, Call { object, body, key }), now);
+        self.machine().input(Input::Call(id, Call { object, body, key }, None), now);
         id
     }
 

@@ -217,7 +217,7 @@ impl<'a> Turn<'a> {
     ) -> Result<(), TurnError> {
         let body = encode(|| format!("a message to {to}"), message)?;
         within("bytes in a message", VALUE_BYTES, body.len())?;
-        self.commit.messages.push(Outgoing { to: to.clone(), to_incarnation, body });
+        self.commit.messages.push(Outgoing { to: to.clone(), to_incarnation, body, trace: None });
         Ok(())
     }
 

@@ -61,7 +61,7 @@ pub use local::LocalEntities;
 pub use messages::{ToBlobs, ToCatalog, ToEntity};
 pub use refusal::No;
 pub use remote::RemoteEntities;
-pub use retry::update;
+pub use retry::{Updated, update, update_if};
 pub use store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
 
 use abide_engine::Registry;

@@ -1,6 +1,7 @@
 //! Changing an entity that others change as well.
 
 use crate::answer::{Made, Shown};
+use crate::content::ContentId;
 use crate::error::EntityError;
 use crate::id::EntityId;
 use crate::request::Append;
@@ -28,13 +29,50 @@ pub async fn update(
             Err(error) => Err(error),
         };
         match made {
-            Err(error) if error.is_retryable() && retry < RETRIES => {
-                tokio::time::sleep(wait(retry)?).await;
-                retry += 1;
-            }
+            Err(error) if error.is_retryable() && retry < RETRIES => rest(&mut retry).await?,
             other => return other,
         }
     }
+}
+
+/// An entity after [`update_if`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Updated {
+    /// Its tip.
+    pub tip: ContentId,
+    /// Its version.
+    pub ver: u32,
+    /// Whether that version is a new one.
+    pub is_changed: bool,
+}
+
+/// The same as [`update`], but makes no version if `change` sees nothing to change.
+pub async fn update_if(
+    store: &dyn EntityStore,
+    id: &EntityId,
+    mut change: impl FnMut(&Shown) -> Option<Append> + Send,
+) -> Result<Updated, EntityError> {
+    let mut retry = 0;
+    loop {
+        let changed = match store.get(id).await {
+            Ok(shown) => match change(&shown) {
+                None => return Ok(Updated { tip: shown.tip, ver: shown.ver, is_changed: false }),
+                Some(append) => store.append(id, append).await,
+            },
+            Err(error) => Err(error),
+        };
+        match changed {
+            Ok(made) => return Ok(Updated { tip: made.tip, ver: made.ver, is_changed: true }),
+            Err(error) if error.is_retryable() && retry < RETRIES => rest(&mut retry).await?,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn rest(retry: &mut u32) -> Result<(), EntityError> {
+    tokio::time::sleep(wait(*retry)?).await;
+    *retry += 1;
+    Ok(())
 }
 
 /// How long to wait before the next try.

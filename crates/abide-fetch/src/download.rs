@@ -26,8 +26,9 @@ use record::Record;
 use run::Run;
 use sha2::{Digest, Sha256};
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use tracing::Instrument;
 
 /// A file to download.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,11 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
+/// Makes the directory that downloads go to, if need be, or says why files cannot be saved there.
+pub fn make_dir(dir: &Path) -> Result<(), DownloadError> {
+    Folder::open(dir, "", 0).map(drop)
+}
+
 impl Download {
     /// A download with the usual bounds and the file's own name.
     #[must_use]
@@ -126,7 +132,7 @@ impl Download {
             let record = Record::of_intact_file(&folder, &url)?;
             Ok((part, record))
         });
-        let (part, record) = opened.await?;
+        let (part, record) = opened.instrument(tracing::info_span!(target: "fetch", "prepare")).await?;
         let stop = pin!(stop);
         Run { download: self, fetcher, stop, progress: &mut progress }.passes(part, record).await
     }

@@ -22,6 +22,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
+use tracing::field::Empty;
 use url::Url;
 
 /// Fetches what data names. Cheap to clone; clones share connections, breakers and robots files.
@@ -121,7 +123,7 @@ impl Fetcher {
             }
             self.ask_breaker(&url)?;
             let response =
-                self.send(&url, ask.body, headers.clone(), deadline).await.inspect_err(|error| {
+                self.request(&url, ask.body, headers.clone(), deadline).await.inspect_err(|error| {
                     if error.blames_host() {
                         self.tell(&url, Event::Failed { retry_after_ms: None });
                     }
@@ -137,6 +139,30 @@ impl Fetcher {
             url = next;
         }
         Err(FetchError::Redirects { host: host(&url) })
+    }
+
+    /// Sends one request, in a span of its own. The span names the host and never the URL, which may hold a secret.
+    async fn request(
+        &self,
+        url: &Url,
+        body: BodyForm,
+        headers: HeaderMap,
+        deadline: Instant,
+    ) -> Result<reqwest::Response, FetchError> {
+        let span = tracing::info_span!(
+            target: "fetch",
+            "http.request",
+            otel.kind = "client",
+            host = host(url),
+            http.status_code = Empty,
+            error.type = Empty,
+        );
+        let answer = self.send(url, body, headers, deadline).instrument(span.clone()).await;
+        match &answer {
+            Ok(response) => span.record("http.status_code", response.status().as_u16()),
+            Err(error) => span.record("error.type", error.reason().as_str()),
+        };
+        answer
     }
 
     async fn send(

@@ -10,6 +10,12 @@ pub const PREVIEW_BYTES: u64 = 2_000_000;
 pub const PREVIEW_MS: u64 = 8_000;
 /// Previews at a time.
 pub const PREVIEWS: usize = 8;
+/// Previews that one user may ask for in [`PREVIEW_WINDOW_MS`].
+pub const PREVIEWS_PER_USER: u32 = 60;
+/// The window in which previews of a user are counted.
+pub const PREVIEW_WINDOW_MS: i64 = 60_000;
+/// Users whose previews are counted at a time.
+pub const PREVIEW_USERS: usize = 10_000;
 /// Words below which a page counts as empty.
 pub const WORDS_MIN: usize = 20;
 /// Characters of a page's text that are kept for its summary.

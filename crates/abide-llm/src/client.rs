@@ -6,7 +6,7 @@ use crate::error::LlmError;
 use crate::limiter::{Limiter, Limiters};
 use crate::limits::{BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
 use crate::repair::object_in;
-use crate::replay::Model;
+use crate::replay::{Counted, Model};
 use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Form, Said};
 use abide_core::time::Clock;
@@ -84,6 +84,7 @@ struct Shared {
 /// Where one question stands between its requests.
 struct Going<'a> {
     ask: &'a Ask,
+    image_url: Option<&'a str>,
     validator: Option<Validator>,
     max_tokens: u32,
     complaint: Option<String>,
@@ -99,6 +100,20 @@ enum Miss {
     Again(LlmError, i64),
     /// The endpoint does not know this form.
     Form(LlmError),
+}
+
+impl<'a> Going<'a> {
+    fn begin(ask: &'a Ask, image_url: Option<&'a str>) -> Result<Going<'a>, LlmError> {
+        let validator = match &ask.shape {
+            Shape::Text => None,
+            Shape::Json { schema, .. } => {
+                let made = jsonschema::validator_for(schema);
+                Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
+            }
+        };
+        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
+        Ok(Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 })
+    }
 }
 
 impl Client {
@@ -118,19 +133,34 @@ impl Client {
 
     /// Asks, and asks again as far as that may help.
     pub async fn ask(&self, ask: &Ask) -> Result<Answer, LlmError> {
-        let validator = match &ask.shape {
-            Shape::Text => None,
-            Shape::Json { schema, .. } => {
-                let made = jsonschema::validator_for(schema);
-                Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
-            }
+        self.ask_counted(ask).await.0
+    }
+
+    /// The same, with what it took also if there is no answer. What a request took that was never answered is not known.
+    pub async fn ask_counted(&self, ask: &Ask) -> (Result<Answer, LlmError>, Spent) {
+        self.answer(ask, None).await
+    }
+
+    /// Asks about an image, which is at a URL; that may be a `data:` URL.
+    pub async fn look(&self, ask: &Ask, image_url: &str) -> Result<Answer, LlmError> {
+        self.answer(ask, Some(image_url)).await.0
+    }
+
+    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> (Result<Answer, LlmError>, Spent) {
+        let mut going = match Going::begin(ask, image_url) {
+            Ok(going) => going,
+            Err(error) => return (Err(error), Spent::default()),
         };
-        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
-        let mut going = Going { ask, validator, max_tokens, complaint: None, usage, requests: 0 };
+        let answer = self.go(&mut going).await;
+        let (usage, cost_micros) = (going.usage, self.shared.endpoint.price.of(going.usage));
+        (answer, Spent { requests: u64::from(going.requests), usage, cost_micros })
+    }
+
+    async fn go(&self, going: &mut Going<'_>) -> Result<Answer, LlmError> {
         let mut failures = 0;
         loop {
             self.check_budget()?;
-            let error = match self.request(&mut going).await {
+            let error = match self.request(going).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Form(error)) => match self.form().next() {
                     Some(form) => {
@@ -180,8 +210,13 @@ impl Client {
     async fn request(&self, going: &mut Going<'_>) -> Result<Answer, Miss> {
         let endpoint = &self.shared.endpoint;
         let form = self.form();
-        let body =
-            wire::request(going.ask, &endpoint.model, form, going.max_tokens, going.complaint.as_deref());
+        let question = wire::Question {
+            ask: going.ask,
+            image_url: going.image_url,
+            max_tokens: going.max_tokens,
+            complaint: going.complaint.as_deref(),
+        };
+        let body = wire::request(&question, &endpoint.model, form);
         let reply = {
             let _room = self.shared.limiter.enter().await;
             going.requests += 1;
@@ -239,6 +274,7 @@ impl Client {
     fn status_miss(&self, status: u16, wait_ms: Option<i64>, body: &[u8]) -> Miss {
         let endpoint = self.shared.endpoint.base_url.clone();
         let message: String = String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS).collect();
+        let code = wire::error_code(body);
         match status {
             429 | 503 | 529 => Miss::Again(
                 LlmError::Limited { endpoint, status, wait_ms },
@@ -249,9 +285,9 @@ impl Client {
                 Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
             }
             400 | 404 | 415 | 422 if speaks_of_form(&message) => {
-                Miss::Form(LlmError::Refused { endpoint, status, message })
+                Miss::Form(LlmError::Refused { endpoint, status, code, message })
             }
-            _ => Miss::Final(LlmError::Refused { endpoint, status, message }),
+            _ => Miss::Final(LlmError::Refused { endpoint, status, code, message }),
         }
     }
 
@@ -302,6 +338,10 @@ impl Model for Client {
         ask: &'a Ask,
     ) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
         Box::pin(Client::ask(self, ask))
+    }
+
+    fn ask_counted<'a>(&'a self, ask: &'a Ask) -> Counted<'a> {
+        Box::pin(Client::ask_counted(self, ask))
     }
 }
 

@@ -39,6 +39,8 @@ pub enum LlmError {
         endpoint: String,
         /// Its status.
         status: u16,
+        /// The code that its error carries, if any.
+        code: Option<String>,
         /// What it said, shortened.
         message: String,
     },

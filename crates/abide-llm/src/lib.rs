@@ -10,6 +10,7 @@
 
 mod answer;
 mod ask;
+pub mod budget;
 mod client;
 mod error;
 pub mod extract;
@@ -26,5 +27,5 @@ pub use ask::{Ask, Shape};
 pub use client::{Client, Endpoint};
 pub use error::LlmError;
 pub use limiter::Limiters;
-pub use replay::{Model, Replay};
+pub use replay::{Counted, Model, Replay};
 pub use spend::{Price, Spent, Usage};

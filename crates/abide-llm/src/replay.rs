@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::ask::Ask;
 use crate::error::LlmError;
+use crate::spend::Spent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -15,7 +16,19 @@ pub trait Model: Send + Sync + 'static {
     /// Asks.
     fn ask<'a>(&'a self, ask: &'a Ask)
     -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>>;
+
+    /// Asks, and says what it took also if there is no answer.
+    fn ask_counted<'a>(&'a self, ask: &'a Ask) -> Counted<'a> {
+        Box::pin(async move {
+            let answer = self.ask(ask).await;
+            let spent = answer.as_ref().map_or_else(|_| Spent::default(), Spent::of);
+            (answer, spent)
+        })
+    }
 }
+
+/// An answer or none, and what it took.
+pub type Counted<'a> = Pin<Box<dyn Future<Output = (Result<Answer, LlmError>, Spent)> + Send + 'a>>;
 
 /// A model that says again what another one said: for tests that cost nothing and need no network.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

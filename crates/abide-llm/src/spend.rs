@@ -1,5 +1,6 @@
 //! What answers cost.
 
+use crate::answer::Answer;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,6 +52,14 @@ pub struct Spent {
     pub usage: Usage,
     /// What they cost.
     pub cost_micros: u64,
+}
+
+impl Spent {
+    /// What an answer took.
+    #[must_use]
+    pub fn of(answer: &Answer) -> Spent {
+        Spent { requests: u64::from(answer.requests), usage: answer.usage, cost_micros: answer.cost_micros }
+    }
 }
 
 /// Counts what is spent, also by attempts that gave nothing.

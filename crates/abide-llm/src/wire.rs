@@ -43,8 +43,20 @@ pub(crate) struct Said {
     pub(crate) usage: Usage,
 }
 
-/// The body of a request. `complaint` says what was wrong with the answer before.
-pub(crate) fn request(ask: &Ask, model: &str, form: Form, max_tokens: u32, complaint: Option<&str>) -> Value {
+/// What one request asks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub(crate) ask: &'a Ask,
+    /// What it is about, beside words.
+    pub(crate) image_url: Option<&'a str>,
+    pub(crate) max_tokens: u32,
+    /// What was wrong with the answer before.
+    pub(crate) complaint: Option<&'a str>,
+}
+
+/// The body of a request.
+pub(crate) fn request(question: &Question<'_>, model: &str, form: Form) -> Value {
+    let Question { ask, image_url, max_tokens, complaint } = *question;
     let mut system = ask.system.clone();
     let mut body = json!({ "model": model, "max_tokens": max_tokens, "temperature": 0 });
     if let Shape::Json { name, schema } = &ask.shape {
@@ -63,8 +75,18 @@ pub(crate) fn request(ask: &Ask, model: &str, form: Form, max_tokens: u32, compl
             }
         }
     }
+    let about = match image_url {
+        None => json!(ask.user),
+        Some(url) => json!([
+            { "type": "image_url", "image_url": { "url": url } },
+            { "type": "text", "text": ask.user },
+        ]),
+    };
     let mut messages =
-        vec![json!({ "role": "system", "content": system }), json!({ "role": "user", "content": ask.user })];
+        vec![json!({ "role": "system", "content": system }), json!({ "role": "user", "content": about })];
+    if system.is_empty() {
+        messages.remove(0);
+    }
     if let Some(complaint) = complaint {
         let content =
             format!("The last answer could not be used: {complaint}. Answer again in the asked form.");
@@ -97,4 +119,13 @@ pub(crate) fn read(body: &Value) -> Result<Said, &'static str> {
             output_tokens: tokens("/usage/completion_tokens"),
         },
     })
+}
+
+/// The code in the body of an error, wherever endpoints put it.
+pub(crate) fn error_code(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let found = ["/error/code", "/error/type", "/code", "/detail/error/code"]
+        .iter()
+        .find_map(|place| body.pointer(place).and_then(Value::as_str).filter(|code| !code.is_empty()));
+    found.map(str::to_owned)
 }

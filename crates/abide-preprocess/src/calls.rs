@@ -324,6 +324,9 @@ impl TaskDocument {
 pub struct OutputAnswer {
     /// The files.
     pub output: Vec<ProcessableFile>,
+    /// The place of each: of which input it is, or came.
+    #[serde(default)]
+    pub places: Vec<Place>,
     /// `after` of the next page; none if this is the last.
     pub next: Option<Place>,
 }

@@ -109,8 +109,9 @@ fn file_rows(turn: &mut Turn<'_>, page: &FilePage) -> Result<FileRows, Halt<No>>
 /// Files as they are delivered.
 pub(crate) fn output(turn: &mut Turn<'_>, page: &FilePage) -> Result<OutputAnswer, Halt<No>> {
     let (rows, next) = file_rows(turn, page)?;
-    let output = rows.into_iter().filter_map(|(_, row)| row.file.map(|file| file.delivered())).collect();
-    Ok(OutputAnswer { output, next })
+    let files = rows.into_iter().filter_map(|(place, row)| Some((place, row.file?.delivered())));
+    let (places, output) = files.unzip();
+    Ok(OutputAnswer { output, places, next })
 }
 
 /// Inputs and how they ended.

@@ -46,6 +46,7 @@ impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
         let access = Access::new(&options.admission);
         let feed = Feed::new(engine.now());
+        let max_sockets = options.services.sync.as_ref().map_or(0, |sync| sync.max_sockets);
         App(Arc::new(Shared {
             engine,
             options,
@@ -53,7 +54,7 @@ impl App {
             access,
             workers: KnownWorkers::default(),
             feeds: Feeds::default(),
-            sockets: Sockets::new(),
+            sockets: Sockets::new(max_sockets),
             waits: Semaphore::new(WAITS),
             full_at: AtomicI64::new(i64::MIN),
             feed,

@@ -77,6 +77,11 @@ impl ApiError {
         ApiError { refusal: Some(refusal.into()), ..ApiError::new(code, message) }
     }
 
+    /// The code.
+    pub(crate) fn code(&self) -> ErrorCode {
+        self.code
+    }
+
     /// The status of the answer.
     pub(crate) fn status(&self) -> StatusCode {
         self.code.status()
@@ -90,6 +95,11 @@ impl ApiError {
     /// The same error, after which the connection is closed: its place is for others.
     pub(crate) fn closing(self) -> ApiError {
         ApiError { closes: true, ..self }
+    }
+
+    /// The same error, saying when to come back.
+    pub(crate) fn after_ms(self, retry_after_ms: i64) -> ApiError {
+        ApiError { retry_after_ms: Some(retry_after_ms), ..self }
     }
 
     /// The same error, saying which part of the request it is about.

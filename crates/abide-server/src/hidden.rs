@@ -23,6 +23,11 @@ pub(crate) fn may_look_into(object: &ObjectKey, caller: Caller) -> Result<(), Ap
     enough(caller, role)
 }
 
+/// Whether what is about `object`, or about work for it, says more than `caller` may know.
+pub(crate) fn is_closed_to(caller: Caller, object: &ObjectKey) -> bool {
+    may_look_into(object, caller).is_err()
+}
+
 /// The value as `caller` may see it.
 pub(crate) fn shown(value: Json, caller: Caller) -> Json {
     if caller.0 >= Role::Operate || !NAMES.iter().any(|name| value.as_str().contains(name)) {

@@ -7,6 +7,8 @@
 //! Where to enter: [`serve`] to run it, `router.rs` for the routes, `services.rs` for what services bring, [`ErrorCode`] for how a request can fail.
 
 mod access;
+#[cfg(test)]
+mod add_a_route;
 mod app;
 mod backup;
 mod body;
@@ -44,4 +46,6 @@ pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{ServerOptions, serve};
-pub use services::{CoordinatorService, EntitiesService, LinksService, Services, SyncService, Watch};
+pub use services::{
+    CoordinatorService, EntitiesService, LinksService, PipelineService, Services, SyncService, Watch,
+};

@@ -7,8 +7,9 @@ use crate::gate::Gate;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys, links,
-    metrics, objects, openapi, preprocess, queues, sync, tickets, tokens, web,
+    attempts, backup, batches, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys,
+    links, metrics, objects, openapi, orchestrator, organizer, preprocess, queues, sync, tickets, tokens,
+    web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -74,6 +75,12 @@ fn all(services: &Services) -> Routes {
     if services.entities.is_some() {
         routes = routes.and(entities::routes());
     }
+    if services.organizer.is_some() {
+        routes = routes.and(organizer::routes());
+    }
+    if services.pipeline.is_some() {
+        routes = routes.and(orchestrator::routes()).and(batches::routes());
+    }
     if services.sync.is_some() {
         routes = routes.and(sync::routes());
         if services.links.is_some() {
@@ -91,7 +98,12 @@ pub fn routes(services: &Services) -> Vec<RouteInfo> {
 
 /// What answers requests.
 pub(crate) fn router(app: App) -> Router {
-    all(app.services())
+    answering(all(app.services()), app)
+}
+
+/// What answers requests to these routes.
+pub(crate) fn answering(routes: Routes, app: App) -> Router {
+    routes
         .into_router()
         .method_not_allowed_fallback(Gate { role: Role::Anyone, handler: wrong_method })
         .fallback(Gate { role: Role::Anyone, handler: unknown_route })

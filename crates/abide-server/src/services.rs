@@ -12,6 +12,7 @@ use abide_links::processor::preview::Preview;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The services of a server.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,10 @@ pub struct Services {
     pub preprocess: Option<abide_preprocess::Service>,
     /// `/entities`, `/upload`, `/cat`, `/dag`, `/resolve` and `/hierarchy`.
     pub entities: Option<EntitiesService>,
+    /// `/organizer`.
+    pub organizer: Option<abide_organize::Service>,
+    /// `/orchestrator` and `/api/batches`.
+    pub pipeline: Option<PipelineService>,
     /// `/sync`.
     pub sync: Option<SyncService>,
     /// `/links/api`.
@@ -51,6 +56,15 @@ impl fmt::Debug for EntitiesService {
     }
 }
 
+/// The pipeline, and how long the URLs of its uploads are good.
+#[derive(Debug, Clone)]
+pub struct PipelineService {
+    /// It.
+    pub service: abide_pipeline::Service,
+    /// `PRESIGNED_URL_EXPIRY`.
+    pub urls_good_for: Duration,
+}
+
 /// The links need the log of their store, which is the sync backend's, and a look at pages.
 #[derive(Debug, Clone)]
 pub struct LinksService {
@@ -63,6 +77,10 @@ pub struct LinksService {
 pub struct SyncService {
     /// Decides.
     pub authority: Arc<Authority>,
+    /// Sockets at a time. They are not counted as connections: an idle one costs a file and some KiB.
+    pub max_sockets: u32,
+    /// How often access of an open socket is asked for again.
+    pub recheck: Duration,
 }
 
 /// How a server is watched.

@@ -62,7 +62,7 @@ impl World<'_> {
         errand.sends_left = errand.sends_left.saturating_sub(1);
         errand.last = Some(id);
         let delay = self.delays.between(0, 10);
-        let input = Input::Call(id, errand.call.clone());
+        let input = Input::Call(id, errand.call.clone(), None);
         self.happen_in(delay, Happening::Arrive(of, Box::new(input)));
         if errand.call.key.is_some() {
             let patience = *self.delays.pick(&[0, 5, 40, 3_000, 3_000]);

@@ -18,7 +18,9 @@ pub(crate) fn of_input(input: &Input) -> String {
             Ok(answer) => format!("is answered read {}: {answer:?}", token.0),
             Err(error) => format!("is answered read {}: {error}", token.0),
         },
-        Input::Call(id, call) => format!("is called {}: {} {} {:?}", id.0, call.object, call.body, call.key),
+        Input::Call(id, call, _) => {
+            format!("is called {}: {} {} {:?}", id.0, call.object, call.body, call.key)
+        }
         Input::Ask(id, write) => format!("is asked {}: {}", id.0, of_write(write)),
         other => format!("takes {other:?}"),
     }

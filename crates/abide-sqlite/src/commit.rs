@@ -108,6 +108,7 @@ impl Writer<'_> {
                 to_incarnation: outgoing.to_incarnation,
                 from: Some(from.clone()),
                 body: MessageBody::Sent(outgoing.body.clone()),
+                trace: outgoing.trace.clone(),
             })?;
         }
         Ok(())

@@ -83,11 +83,12 @@ impl Writer<'_> {
         let DeadLetter { object: to, incarnation, event, .. } = letter;
         match (event, incarnation) {
             (DeadEvent::Message { from, body }, to_incarnation) => {
-                self.send(Draft { to, to_incarnation, from, body: MessageBody::Sent(body) })?;
+                let body = MessageBody::Sent(body);
+                self.send(Draft { to, to_incarnation, from, body, trace: None })?;
             }
             (DeadEvent::Outcome { body }, to_incarnation) => {
                 let body = MessageBody::Outcome(body.decode()?);
-                self.send(Draft { to, to_incarnation, from: None, body })?;
+                self.send(Draft { to, to_incarnation, from: None, body, trace: None })?;
             }
             (DeadEvent::Alarm { name, at: _ }, Some(life)) => {
                 let present = self.find(&to)?.filter(|present| present.incarnation == life);

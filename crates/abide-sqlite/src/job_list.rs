@@ -35,6 +35,10 @@ const SCHEDULED: &str =
     "SELECT id FROM jobs INDEXED BY jobs_scheduled WHERE queue = ?1 AND state = 'scheduled' LIMIT ?2";
 const OFFERED: &str = "SELECT id FROM jobs INDEXED BY jobs_offered
      WHERE queue = ?1 AND state = 'ready' AND parked_on IS NULL LIMIT ?2";
+const SCHEDULED_OF_KIND: &str = "SELECT id FROM jobs INDEXED BY jobs_scheduled
+     WHERE queue = ?1 AND kind = ?3 AND state = 'scheduled' LIMIT ?2";
+const OFFERED_OF_KIND: &str = "SELECT id FROM jobs INDEXED BY jobs_offered
+     WHERE queue = ?1 AND kind = ?3 AND state = 'ready' AND parked_on IS NULL LIMIT ?2";
 const PARKED: &str = "SELECT id FROM jobs INDEXED BY jobs_parked WHERE parked_on > '' LIMIT ?1";
 const LEASED: &str = "SELECT id FROM jobs INDEXED BY jobs_leased WHERE lease_expires_at > 0 LIMIT ?1";
 
@@ -212,19 +216,20 @@ impl Snapshot<'_> {
             }
             return Ok(Some(few));
         }
-        if parts.iter().map(|part| part.count).sum::<u64>() > LOOKS as u64 {
+        let are_many = parts.iter().map(|part| part.count).sum::<u64>() > LOOKS as u64;
+        if are_many && filter.kind.is_none() {
             return Ok(None);
         }
         match filter.state {
             Some(JobState::Running) => few = self.db.all(LEASED, (room(&few),), |row| row.int(0))?,
             Some(JobState::Scheduled) => {
                 for Part { queue, .. } in parts {
-                    few.extend(self.db.all(SCHEDULED, (queue.as_str(), room(&few)), |row| row.int(0))?);
+                    few.extend(self.waiting(filter, queue, (SCHEDULED, SCHEDULED_OF_KIND), room(&few))?);
                 }
             }
             Some(JobState::Ready) => {
                 for Part { queue, .. } in parts {
-                    few.extend(self.db.all(OFFERED, (queue.as_str(), room(&few)), |row| row.int(0))?);
+                    few.extend(self.waiting(filter, queue, (OFFERED, OFFERED_OF_KIND), room(&few))?);
                 }
                 few.extend(self.db.all(PARKED, (room(&few),), |row| row.int(0))?);
             }
@@ -233,6 +238,20 @@ impl Snapshot<'_> {
             }
         }
         Ok(Some(few).filter(|few| few.len() <= LOOKS))
+    }
+
+    /// At most `count` jobs of a queue that wait, of one kind if the filter names one.
+    fn waiting(
+        &self,
+        filter: &JobFilter,
+        queue: &QueueName,
+        (of_any, of_kind): (&'static str, &'static str),
+        count: i64,
+    ) -> Outcome<Vec<i64>> {
+        match &filter.kind {
+            Some(kind) => self.db.all(of_kind, (queue.as_str(), count, kind.as_str()), |row| row.int(0)),
+            None => self.db.all(of_any, (queue.as_str(), count), |row| row.int(0)),
+        }
     }
 
     /// Ids rise with the times at which jobs were created, so a range of these is a range of ids.

@@ -14,19 +14,21 @@ pub(crate) struct Draft {
     pub(crate) to_incarnation: Option<Incarnation>,
     pub(crate) from: Option<Sender>,
     pub(crate) body: MessageBody,
+    pub(crate) trace: Option<String>,
 }
 
 /// The columns that [`decode`] reads, in its order.
 macro_rules! message_columns {
     () => {
-        "id, to_kind, to_name, to_incarnation, from_kind, from_name, from_incarnation, sort, body, failures, crashes"
+        "id, to_kind, to_name, to_incarnation, from_kind, from_name, from_incarnation, sort, body, failures, crashes,
+         trace"
     };
 }
 pub(crate) use message_columns;
 
 const ADD: &str = "INSERT INTO messages (id, to_kind, to_name, to_incarnation, from_kind, from_name,
-         from_incarnation, sort, body, sent_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+         from_incarnation, sort, body, sent_at, trace)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
 const CONSUME: &str = "DELETE FROM messages WHERE id = ?1 AND to_kind = ?2 AND to_name = ?3";
 const FIND: &str = concat!("SELECT ", message_columns!(), " FROM messages WHERE id = ?1");
 const REMOVE: &str = "DELETE FROM messages WHERE id = ?1";
@@ -35,7 +37,7 @@ const DROP_BOUND: &str = "DELETE FROM messages WHERE to_incarnation = ?1";
 impl Writer<'_> {
     pub(crate) fn send_from_outside(&mut self, to: &ObjectKey, body: &Json) -> Outcome<MessageId> {
         let body = MessageBody::Sent(body.clone());
-        self.add_message(Draft { to: to.clone(), to_incarnation: None, from: None, body })
+        self.add_message(Draft { to: to.clone(), to_incarnation: None, from: None, body, trace: None })
     }
 
     /// Sends, unless the message is bound to a life that is not the receiver's present one.
@@ -48,7 +50,7 @@ impl Writer<'_> {
 
     fn add_message(&mut self, draft: Draft) -> Outcome<MessageId> {
         let id = self.held.meta.next_message();
-        let Draft { to, to_incarnation, from, body } = draft;
+        let Draft { to, to_incarnation, from, body, trace } = draft;
         let outcome;
         let (sort, text) = match &body {
             MessageBody::Sent(body) => ("sent", body),
@@ -71,9 +73,11 @@ impl Writer<'_> {
                 sort,
                 text.as_str(),
                 self.now.0,
+                trace.as_deref(),
             ),
         )?;
-        self.woken.messages.push(Message { id, to, to_incarnation, from, body, failures: 0, crashes: 0 });
+        let message = Message { id, to, to_incarnation, from, body, trace, failures: 0, crashes: 0 };
+        self.woken.messages.push(message);
         Ok(id)
     }
 
@@ -115,5 +119,6 @@ pub(crate) fn decode(row: Columns<'_>) -> Outcome<Message> {
         body,
         failures: row.count(9)?,
         crashes: row.count(10)?,
+        trace: row.opt_text(11)?.map(str::to_owned),
     })
 }

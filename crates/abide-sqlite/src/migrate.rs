@@ -9,7 +9,11 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i64 = 0x4162_6964;
 
 /// Step `n` takes schema `n` to `n + 1`.
-const STEPS: [&str; 2] = [include_str!("migrations/0001.sql"), include_str!("migrations/0002.sql")];
+const STEPS: [&str; 3] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
+];
 
 /// The newest schema this program knows.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;

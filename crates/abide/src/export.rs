@@ -98,7 +98,7 @@ impl Export {
     /// Hands the spans of this process over.
     pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
         let is_ours = |metadata: &Metadata<'_>| {
-            metadata.is_span() && ["http", "queue", "object"].contains(&metadata.target())
+            metadata.is_span() && ["http", "queue", "object", "fetch"].contains(&metadata.target())
         };
         tracing_opentelemetry::layer()
             .with_tracer(self.traces.tracer(SCOPE))

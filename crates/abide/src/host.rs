@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
@@ -19,7 +20,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::{Hosted, entities};
+use crate::services::{Hosted, Started, entities};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -81,7 +82,7 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults, after_start, export } = hosted;
+        let Hosted { registry, mut services, defaults, after_start, export, limiters: _ } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
             services.watch.telemetry = export.spans();
@@ -105,6 +106,7 @@ impl Host {
                 return Err(failure);
             }
         };
+        let entities = services.entities.as_ref().map(|entities| Arc::clone(&entities.store));
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {
             max_body_bytes: config.server.max_body_bytes,
@@ -120,8 +122,9 @@ impl Host {
                 () = ended.ended() => {}
             }
         };
+        let started = Started { engine: &engine, address, token: data_dir.token(), entities };
         for begin in after_start {
-            begin(&engine, address);
+            begin(&started);
         }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
         Ok(Host { data_dir, engine, address, stop, served })

@@ -16,6 +16,7 @@ mod export;
 mod failure;
 mod host;
 mod logging;
+mod open_files;
 mod output;
 mod reach;
 mod services;
@@ -78,6 +79,10 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
         }
         Command::Queue { command } => {
             commands::queue::run(&Config::from_resolved(&resolved), command, output)
+        }
+        Command::Ingest(args) => commands::ingest::run(Config::from_resolved(&resolved), args, output),
+        Command::Collection { command } => {
+            commands::collection::run(&Config::from_resolved(&resolved), command, output)
         }
         Command::Preprocess(args) => {
             let config = Config::from_resolved(&resolved);

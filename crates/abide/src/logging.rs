@@ -56,6 +56,11 @@ pub(crate) fn start(log: &Log, export: Option<&Export>) -> Result<(), TryInitErr
     registry().with(lines.with_filter(log.level)).with(export.map(Export::layer)).try_init()
 }
 
+/// Installs a subscriber that prints nothing, for commands that show by themselves how far they are.
+pub(crate) fn start_export(export: &Export) -> Result<(), TryInitError> {
+    registry().with(export.layer()).try_init()
+}
+
 #[cfg(test)]
 mod tests {
     use super::LogFormat;

@@ -40,6 +40,7 @@ const ROOMS: &[Room] = &[
     room("abide-media", Reach::These(&["abide-core"]), &[]),
     room("abide-fetch", Reach::These(&["abide-core"]), &[]),
     room("abide-llm", Reach::These(&["abide-core", "abide-fetch"]), &[]),
+    room("abide-describe", Reach::These(&["abide-core", "abide-llm"]), &[]),
     room("abide-coordinator", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-preprocess", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-entities", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
@@ -71,6 +72,11 @@ const ROOMS: &[Room] = &[
         ]),
         SERVICE_TESTS_MAY_USE,
     ),
+    room(
+        "abide-collections",
+        Reach::These(&["abide-core", "abide-engine", "abide-entities", "abide-organize", "abide-pipeline"]),
+        &["abide-blob", "abide-store"],
+    ),
     room("abide-links", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-downloads", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room(
@@ -85,6 +91,7 @@ const ROOMS: &[Room] = &[
             "abide-entities",
             "abide-organize",
             "abide-pipeline",
+            "abide-collections",
             "abide-links",
             "abide-downloads",
         ]),

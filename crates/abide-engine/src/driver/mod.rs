@@ -19,7 +19,7 @@ use crate::machine::{MachineOptions, Notice};
 use crate::meter::{Counts, Meter};
 use crate::object::{Exposure, Object};
 use crate::registry::Registry;
-use crate::telemetry::{LogsOnly, Telemetry};
+use crate::telemetry::{LogsOnly, Telemetry, current_trace};
 use abide_core::commit::Reply;
 use abide_core::dead::DeadId;
 use abide_core::job::{Finish, JobId, JobState, LeaseRef, NewJob};
@@ -176,7 +176,7 @@ impl Engine {
     /// Calls an object. The reply comes when everything it could have seen is durable.
     pub async fn call(&self, call: Call) -> Result<Reply, CallError> {
         let (reply, answer) = oneshot::channel();
-        if self.inbox.send(Message::Call(call, reply)).is_err() {
+        if self.inbox.send(Message::Call(call, current_trace(), reply)).is_err() {
             return Err(CallError::Stopping);
         }
         answer.await.unwrap_or(Err(CallError::OutcomeUnknown))
@@ -221,10 +221,12 @@ impl Engine {
     }
 
     /// Enqueues jobs. Durable when it answers.
-    pub async fn enqueue(&self, jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EngineError> {
+    pub async fn enqueue(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Enqueued>, EngineError> {
         within("jobs in one enqueue", ENQUEUE_ITEMS, jobs.len())?;
-        for job in &jobs {
+        let trace = current_trace();
+        for job in &mut jobs {
             job.check()?;
+            job.trace = job.trace.take().or_else(|| trace.clone());
         }
         match self.write(Write::Enqueue { jobs }).await? {
             Written::Enqueued(enqueued) => Ok(enqueued),

@@ -9,7 +9,7 @@ use crate::call::{Call, CallError};
 use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness, WriteToken};
 use crate::meter::Meter;
 use crate::registry::Registry;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{Telemetry, in_trace};
 use crate::worker::JobContext;
 use abide_core::commit::Reply;
 use abide_core::event::EventRef;
@@ -39,7 +39,7 @@ const LAST_WRITES_MS: i64 = 5_000;
 /// What the thread is told.
 pub(super) enum Message {
     Input(Input),
-    Call(Call, oneshot::Sender<Result<Reply, CallError>>),
+    Call(Call, Option<String>, oneshot::Sender<Result<Reply, CallError>>),
     Ask(Write, oneshot::Sender<Result<Written, StoreError>>),
     /// Stop; dropped when stopped.
     Stop(oneshot::Sender<()>),
@@ -296,11 +296,11 @@ impl Core {
                 }
                 self.machine.input(input, now);
             }
-            Message::Call(call, reply) => {
+            Message::Call(call, trace, reply) => {
                 self.next_id += 1;
                 let id = CallId(self.next_id);
                 self.calls.insert(id, reply);
-                self.machine.input(Input::Call(id, call), now);
+                self.machine.input(Input::Call(id, call, trace), now);
             }
             Message::Ask(write, reply) => {
                 self.next_id += 1;
@@ -326,7 +326,7 @@ impl Core {
 
     /// Sends outputs where they go; writes together, and answers after them, so that the writer is at work meanwhile.
     fn put_out(&mut self, doors: &mut Doors, now: Time) {
-        let (mut writes, mut answers) = (Vec::new(), Vec::new());
+        let (mut writes, mut answers, mut leased) = (Vec::new(), Vec::new(), Vec::new());
         for output in self.machine.outputs() {
             match output {
                 Output::Write(token, write) => writes.push((token, write)),
@@ -341,7 +341,7 @@ impl Core {
                 Output::Told(id, answer) => {
                     answers.extend(self.asks.remove(&id).map(|asker| Answer::ToAsker(asker, answer)));
                 }
-                Output::Run { pool, lease } => self.run_job(pool, lease),
+                Output::Run { pool, lease } => leased.push((pool, lease)),
                 Output::Stop(job) => {
                     if let Some(job) = self.jobs.get(&job) {
                         job.stop.send_replace(true);
@@ -354,6 +354,7 @@ impl Core {
                 }
             }
         }
+        self.dispatch(leased);
         // Before the answers: whoever has one is not waiting any more.
         self.meter.set_calls_waiting(self.calls.len());
         doors.write_all(now, writes);
@@ -380,6 +381,18 @@ impl Core {
         }
     }
 
+    /// Starts jobs that were leased together, each in its pool.
+    fn dispatch(&mut self, leased: Vec<(usize, Lease)>) {
+        if leased.is_empty() {
+            return;
+        }
+        let span = tracing::info_span!(target: "queue", "orchestrator.dispatch", leased = leased.len());
+        for (pool, lease) in leased {
+            self.run_job(pool, lease);
+        }
+        drop(span);
+    }
+
     fn run_job(&mut self, pool: usize, lease: Lease) {
         let worker = self.pools.pools()[pool].worker.clone();
         let (stop, stopped) = watch::channel(false);
@@ -387,11 +400,12 @@ impl Core {
         let context = JobContext::new(lease, self.progress.clone(), stopped);
         let (meter, leased) = (self.meter.clone(), tokio::time::Instant::now());
         let span = self.telemetry.attempt(context.lease());
+        let trace = context.lease().trace.clone();
         let attempt = async move {
             meter.began(context.lease().queue.as_str(), leased.elapsed());
             worker.run(context).await
         };
-        let attempt = self.runtime.spawn(attempt.instrument(span));
+        let attempt = self.runtime.spawn(in_trace(trace, attempt).instrument(span));
         let task = attempt.abort_handle();
         let inbox = self.inbox.clone();
         self.runtime.spawn(async move {

@@ -18,13 +18,13 @@ const ENTRIES: usize = 100;
 const RETRY_AFTER_MS: i64 = 1_000;
 
 impl Machine {
-    pub(super) fn take_call(&mut self, id: CallId, call: Call) {
-        if let Err(error) = self.accept_call(id, call) {
+    pub(super) fn take_call(&mut self, id: CallId, call: Call, trace: Option<String>) {
+        if let Err(error) = self.accept_call(id, call, trace) {
             self.out.push(Output::Reply(id, Err(error)));
         }
     }
 
-    fn accept_call(&mut self, id: CallId, call: Call) -> Result<(), CallError> {
+    fn accept_call(&mut self, id: CallId, call: Call, trace: Option<String>) -> Result<(), CallError> {
         self.takes_work()?;
         if self.phase == Phase::Reopening {
             return Err(CallError::Store(StoreError::Unavailable("it is being opened again".into())));
@@ -44,6 +44,7 @@ impl Machine {
         let delivery = Delivery {
             origin: Origin::Call { id, key },
             event: Event::Call { body },
+            trace,
             seed: self.secret.draw(),
             failures: 0,
             misses: 0,
@@ -102,6 +103,7 @@ impl Machine {
         let delivery = Delivery {
             origin: Origin::Message { id: message.id },
             event,
+            trace: message.trace,
             seed: self.secret.draw(),
             failures: message.failures,
             misses: 0,
@@ -180,6 +182,7 @@ impl Machine {
         let delivery = Delivery {
             origin: Origin::Alarm { incarnation, name: name.clone(), set_version },
             event: Event::Alarm { name, at },
+            trace: None,
             seed: self.secret.draw(),
             failures,
             misses: 0,
@@ -220,6 +223,7 @@ impl Machine {
                     source_incarnation: page.source_incarnation,
                     entries: page.entries,
                 },
+                trace: None,
                 seed: self.secret.draw(),
                 failures: page.failures,
                 misses: 0,

@@ -37,8 +37,8 @@ pub enum Input {
         /// The event, if one was.
         crashed: Option<EventRef>,
     },
-    /// Somebody calls.
-    Call(CallId, Call),
+    /// Somebody calls, perhaps in a trace (W3C trace context).
+    Call(CallId, Call, Option<String>),
     /// Somebody wants a write done.
     Ask(AskId, Write),
     /// Writes came back, in the order in which they went out.

@@ -144,7 +144,7 @@ impl Machine {
         self.now = self.now.max(now);
         match input {
             Input::Start { crashed } => self.start(crashed),
-            Input::Call(id, call) => self.take_call(id, call),
+            Input::Call(id, call, trace) => self.take_call(id, call, trace),
             Input::Ask(ask, write) => self.asked(ask, write),
             Input::Wrote { tokens, writes, result } => self.wrote(tokens, writes, result),
             Input::Answered { token, result } => self.answered(token, result),

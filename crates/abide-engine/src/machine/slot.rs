@@ -21,6 +21,8 @@ pub(super) struct SlotId(usize);
 pub(super) struct Delivery {
     pub(super) origin: Origin,
     pub(super) event: Event,
+    /// W3C trace context of whoever caused it: what the turn sends and enqueues carries it on.
+    pub(super) trace: Option<String>,
     /// The turn's seed: the same each time it is run.
     pub(super) seed: u64,
     pub(super) failures: u32,

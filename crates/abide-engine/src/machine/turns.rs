@@ -196,6 +196,12 @@ impl Machine {
             commit.keyed_reply =
                 Some(KeyedReply { key: key.clone(), request: *request, reply: reply.clone() });
         }
+        for job in &mut commit.jobs {
+            job.trace = job.trace.take().or_else(|| delivery.trace.clone());
+        }
+        for message in &mut commit.messages {
+            message.trace.clone_from(&delivery.trace);
+        }
         if commit.is_empty() {
             return self.answer_in_order(id, delivery, Ok(reply));
         }

@@ -33,9 +33,21 @@ impl Recent {
     /// How many there were in the minute before `now`.
     #[must_use]
     pub fn last_minute(&self, now: Time) -> u64 {
+        self.within_a_minute(now).map(|(_, count)| count).sum()
+    }
+
+    /// How many there were in a second: over the last minute, or since the first one in it.
+    #[must_use]
+    pub fn rate(&self, now: Time) -> f64 {
+        let Some(first) = self.within_a_minute(now).map(|(second, _)| second).min() else { return 0.0 };
+        let ms = now.0 - first * 1_000;
+        self.last_minute(now) as f64 * 1_000.0 / ms.max(1_000) as f64
+    }
+
+    fn within_a_minute(&self, now: Time) -> impl Iterator<Item = (i64, u64)> {
         let now = second_of(now);
-        let is_recent = |second: i64| second > now.saturating_sub(SECONDS as i64) && second <= now;
-        self.seconds.iter().filter(|(second, _)| is_recent(*second)).map(|(_, count)| count).sum()
+        let is_recent = move |second: i64| second > now.saturating_sub(SECONDS as i64) && second <= now;
+        self.seconds.iter().copied().filter(move |(second, _)| is_recent(*second))
     }
 }
 
@@ -59,5 +71,17 @@ mod tests {
         assert_eq!(seen, [2, 3, 4, 2, 1, 1, 0]);
         recent.note(Time(60_000));
         assert_eq!(recent.last_minute(Time(60_000)), 3, "the place of second 0 is used again");
+    }
+
+    #[test]
+    fn the_rate_is_told_from_the_first_seconds_on() {
+        let mut recent = Recent::default();
+        assert_eq!(recent.rate(Time(5_000)), 0.0);
+        for at in (5_000..9_000).step_by(100) {
+            recent.note(Time(at));
+        }
+        let seen = [5_500, 9_000, 15_000, 64_999, 65_000, 70_000].map(|now| recent.rate(Time(now)));
+        assert_eq!(seen[1..3], [10.0, 4.0]);
+        assert!(seen[3] > 0.6 && seen[4] > 0.5 && seen[5] == 0.0, "{seen:?}");
     }
 }

@@ -101,7 +101,7 @@ impl Desk {
 
     fn call(&mut self, id: u64, object: &str) {
         let call = Call { object: object.parse().unwrap(), body: add(), key: None };
-        self.give(Input::Call(CallId(id), call));
+        self.give(Input::Call(CallId(id), call, None));
     }
 
     fn ask(&mut self, write: Write) {

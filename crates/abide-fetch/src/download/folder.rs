@@ -25,11 +25,11 @@ const SYSTEM_DIRS: [&str; 5] = ["/etc", "/sys", "/proc", "/boot", "/dev"];
 impl Folder {
     /// Makes the directory if need be and looks whether it can be used.
     pub(super) fn open(dir: &Path, key: &str, disk_floor: u64) -> Result<Folder, DownloadError> {
+        // Before anything is made there, and again where links lead to.
+        not_of_the_system(dir)?;
         doing("making", dir, fs::create_dir_all(dir))?;
         let dir = doing("finding", dir, fs::canonicalize(dir))?;
-        if SYSTEM_DIRS.iter().any(|system| dir.starts_with(system)) {
-            return Err(DownloadError::Path { path: dir, why: "it belongs to the system" });
-        }
+        not_of_the_system(&dir)?;
         let notes_dir = dir.join(".abide");
         match fs::symlink_metadata(&notes_dir) {
             Ok(found) if found.is_dir() => {}
@@ -65,5 +65,12 @@ impl Folder {
     /// What is known of the file.
     pub(super) fn record_path(&self) -> PathBuf {
         self.notes_dir.join(format!("{}.json", self.key))
+    }
+}
+
+fn not_of_the_system(dir: &Path) -> Result<(), DownloadError> {
+    match SYSTEM_DIRS.iter().any(|system| dir.starts_with(system)) {
+        true => Err(DownloadError::Path { path: dir.to_owned(), why: "it belongs to the system" }),
+        false => Ok(()),
     }
 }

@@ -14,6 +14,8 @@ use crate::reply::Reply;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use std::future::Future;
 use std::pin::Pin;
+use tracing::Instrument;
+use tracing::field::Empty;
 
 /// What one run works with.
 pub(super) struct Run<'a> {
@@ -42,7 +44,7 @@ impl Run<'_> {
         let mut has_discarded = false;
         loop {
             if part.notes().is_complete {
-                return on_disk(move || part.install(resumed_from)).await.map(Downloaded::Saved);
+                return finalize(on_disk(move || part.install(resumed_from))).await.map(Downloaded::Saved);
             }
             let plan = Plan::of(&part, record.as_ref());
             let reply = match self.ask(&plan).await {
@@ -51,7 +53,7 @@ impl Run<'_> {
             };
             part = match judge(&plan, reply.status(), reply.headers()) {
                 Verdict::NotModified => match record {
-                    Some(record) => return on_disk(move || part.keep_old(record)).await,
+                    Some(record) => return finalize(on_disk(move || part.keep_old(record))).await,
                     None => return give_up(part, reply.status_error().into()).await,
                 },
                 Verdict::Discard if !has_discarded => {
@@ -69,10 +71,15 @@ impl Run<'_> {
                     Err(error) => return give_up(part, error).await,
                 },
             };
-            let streamed = self.stream(part, reply).await?;
+            let streaming = tracing::info_span!(target: "fetch", "stream", bytes = Empty);
+            let streamed = self.stream(part, reply).instrument(streaming.clone()).await?;
+            streaming.record("bytes", streamed.part.len());
             part = streamed.part;
             match streamed.broken_by {
-                None => part = on_disk(move || part.complete()).await?,
+                None => {
+                    let install = move || part.complete()?.install(resumed_from);
+                    return finalize(on_disk(install)).await.map(Downloaded::Saved);
+                }
                 Some(error) if stream_failures < STREAM_RETRIES && error.is_worth_resuming() => {
                     stream_failures += 1
                 }
@@ -152,6 +159,11 @@ fn missing(part: &Part, reply: &Reply) -> Option<DownloadError> {
     let (announced, received) = (part.notes().total?, part.len());
     let host = host(reply.url());
     (announced != received).then(|| FetchError::Cut { host, announced, received }.into())
+}
+
+/// Puts the file in its place, in a span of its own.
+async fn finalize<T>(work: impl Future<Output = T>) -> T {
+    work.instrument(tracing::info_span!(target: "fetch", "finalize")).await
 }
 
 /// Ends a run without a file. The part stays for the next run if there may be one.

@@ -40,9 +40,14 @@ pub enum Credential {
     ApiKey(String),
 }
 
+/// Who a client is that shows nothing, where nothing is asked for.
+const ANYBODY: &str = "anybody";
+
 /// A client was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
+    /// Who it is: the bearer of a token or an API key, or anybody.
+    pub user: String,
     /// Until then, and to be asked again then; for good if none.
     pub until: Option<Time>,
     /// Where what comes from it comes from, if its key says so.
@@ -93,7 +98,7 @@ impl Authority {
         credential: &Credential,
     ) -> Result<Access, Denied> {
         match self.bearer(engine, credential).await? {
-            None => Ok(Access { until: None, source: None }),
+            None => Ok(Access { user: ANYBODY.to_owned(), until: None, source: None }),
             Some(Bearer { org_id, access }) => {
                 member(store_id, &org_id)?;
                 Ok(access)
@@ -114,12 +119,14 @@ impl Authority {
                 let verifier = tokens.as_ref().ok_or(Denied::NoTokens)?;
                 let claims = verifier.verify(token, engine.now())?;
                 let until = Some(Time(claims.exp.saturating_mul(1_000)));
-                Ok(Some(Bearer { org_id: claims.org_id, access: Access { until, source: None } }))
+                let user = format!("{}/{}", claims.org_id, claims.sub);
+                Ok(Some(Bearer { org_id: claims.org_id, access: Access { user, until, source: None } }))
             }
             Credential::ApiKey(text) => {
                 let key = ApiKey::parse(text).ok_or(Denied::UnknownKey)?;
                 let Bound { org, source, .. } = ask_key(engine, &key).await?;
-                let access = Access { until: None, source: Some(source) };
+                let user = format!("{}{}", keys::PREFIX, key.id());
+                let access = Access { user, until: None, source: Some(source) };
                 Ok(Some(Bearer { org_id: org, access }))
             }
         }

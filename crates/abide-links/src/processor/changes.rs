@@ -222,10 +222,17 @@ fn tag_ids(
     let mut ids = Vec::new();
     for text in names {
         let name = tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")))?;
-        let id = match turn.get::<String>(&format!("named/{}", hash(&name)))? {
+        let hashed = hash(&name);
+        let known = match turn.get::<String>(&format!("named/{hashed}"))? {
+            Some(id) => Some(id),
+            // Somebody else's request makes it: its event is before ours in the log.
+            None => turn.get::<String>(&format!("naming/{hashed}"))?,
+        };
+        let id = match known {
             Some(id) => id,
             None => {
                 let id = nanoid(turn);
+                turn.put(&format!("naming/{hashed}"), &id)?;
                 let args = json!({ "id": id, "name": name, "sortOrder": 0, "createdAt": now });
                 events.push(event("v1.TagCreated", args)?);
                 id

@@ -12,6 +12,8 @@
 //! | `new/{state}/{place}`, `old/{state}/{place}` | links of a state, newest and oldest first |
 //! | `tally` | how many links there are in each state |
 //! | `tag/{id}`, `named/{name}` | a tag, and which one has this name |
+//! | `naming/{name}` | a tag that is on its way to the log |
+//! | `suggestion/{id}` | a tag that was suggested, and what became of it |
 //! | `tagging/{id}` | which link and tag an event tied together |
 //! | `todo/{id}` | a link that is to be begun |
 //! | `work/{id}` | a link that is under way: which attempt, and how far |

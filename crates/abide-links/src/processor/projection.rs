@@ -2,7 +2,7 @@
 
 use super::calls::State;
 use super::refusal::No;
-use super::rows::{Link, Processing, Status, Tag, Tally, hash};
+use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally, hash};
 use super::sort::Sort;
 use crate::event::Event;
 use crate::identity::Identity;
@@ -166,14 +166,26 @@ fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, 
     let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
     let (id, link, tag) = (text("id"), text("linkId"), text("tagId"));
     match (event.name.as_str(), id, link, tag) {
-        ("v1.TagCreated" | "v1.TagRenamed", Some(id), _, _) => {
+        ("v1.TagCreated", Some(id), _, _) => {
             let Some(name) = text("name") else { return Ok(Meaning::Nothing) };
-            turn.put(&format!("named/{}", hash(&name)), &id)?;
-            turn.put(&format!("tag/{id}"), &Tag { name, deleted: false })?;
+            turn.delete(&format!("naming/{}", hash(&name)));
+            if turn.get::<Tag>(&format!("tag/{id}"))?.is_none() {
+                give_name(turn, &id, &name)?;
+                turn.put(&format!("tag/{id}"), &Tag { name, deleted: false })?;
+            }
+        }
+        ("v1.TagRenamed", Some(id), _, _) => {
+            let tag = turn.get::<Tag>(&format!("tag/{id}"))?;
+            let (Some(tag), Some(name)) = (tag, text("name")) else { return Ok(Meaning::Nothing) };
+            take_name(turn, &id, &tag.name)?;
+            if !tag.deleted {
+                give_name(turn, &id, &name)?;
+            }
+            turn.put(&format!("tag/{id}"), &Tag { name, ..tag })?;
         }
         ("v1.TagDeleted", Some(id), _, _) => {
             if let Some(tag) = turn.get::<Tag>(&format!("tag/{id}"))? {
-                turn.delete(&format!("named/{}", hash(&tag.name)));
+                take_name(turn, &id, &tag.name)?;
                 turn.put(&format!("tag/{id}"), &Tag { deleted: true, ..tag })?;
             }
         }
@@ -194,17 +206,56 @@ fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, 
                 change(turn, link, |link| link.tags.retain(|other| other != tag))?;
             }
         }
-        ("v1.TagSuggested", _, Some(link), _) => {
+        ("v1.TagSuggested", Some(id), Some(link), _) => {
             let Some(name) = text("suggestedName") else { return Ok(Meaning::Nothing) };
+            let key = format!("suggestion/{id}");
+            if turn.get::<Suggestion>(&key)?.is_some() {
+                return Ok(Meaning::Nothing);
+            }
+            let status = SuggestionStatus::Pending;
+            turn.put(&key, &Suggestion { link: link.clone(), name: name.clone(), status })?;
             change(turn, &link, |link| {
                 if !link.suggested.contains(&name) {
                     link.suggested.push(name);
                 }
             })?;
         }
+        ("v1.TagSuggestionAccepted", Some(id), _, _) => settle(turn, &id, SuggestionStatus::Accepted)?,
+        ("v1.TagSuggestionDismissed", Some(id), _, _) => settle(turn, &id, SuggestionStatus::Dismissed)?,
         _ => {}
     }
     Ok(Meaning::Nothing)
+}
+
+/// A name is the tag's that had it first.
+fn give_name(turn: &mut Turn<'_>, id: &str, name: &str) -> Result<(), Halt<No>> {
+    let named = format!("named/{}", hash(name));
+    match turn.get::<String>(&named)? {
+        Some(_) => Ok(()),
+        None => Ok(turn.put(&named, &id.to_owned())?),
+    }
+}
+
+fn take_name(turn: &mut Turn<'_>, id: &str, name: &str) -> Result<(), Halt<No>> {
+    let named = format!("named/{}", hash(name));
+    if turn.get::<String>(&named)?.is_some_and(|owner| owner == id) {
+        turn.delete(&named);
+    }
+    Ok(())
+}
+
+/// Somebody took a suggestion, or did not want it. One that was not wanted may be made again.
+fn settle(turn: &mut Turn<'_>, id: &str, status: SuggestionStatus) -> Result<(), Halt<No>> {
+    let key = format!("suggestion/{id}");
+    let Some(suggestion) = turn.get::<Suggestion>(&key)? else { return Ok(()) };
+    let Suggestion { link, name, .. } = &suggestion;
+    change(turn, link, |link| {
+        link.suggested.retain(|other| other != name);
+        if status == SuggestionStatus::Accepted {
+            link.suggested.push(name.clone());
+        }
+    })?;
+    Ok(turn.put(&key, &Suggestion { status, ..suggestion })?)
 }
 
 impl Tally {

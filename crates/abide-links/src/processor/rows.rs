@@ -96,6 +96,29 @@ pub struct Tag {
     pub deleted: bool,
 }
 
+/// A tag that was suggested for a link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suggestion {
+    /// For which link.
+    pub link: String,
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    pub status: SuggestionStatus,
+}
+
+/// What became of a suggestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SuggestionStatus {
+    /// Nobody said anything.
+    Pending,
+    /// Somebody took it.
+    Accepted,
+    /// Somebody did not want it.
+    Dismissed,
+}
+
 /// A link that is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
@@ -175,6 +198,7 @@ pub struct Tally {
 impl Record for Session {}
 impl Record for Link {}
 impl Record for Tag {}
+impl Record for Suggestion {}
 impl Record for Work {}
 impl Record for Answered {}
 impl Record for Wait {}

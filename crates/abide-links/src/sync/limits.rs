@@ -10,3 +10,5 @@ pub const FRAME_BYTES: usize = 1024 * 1024;
 pub const EVENTS_PER_APPEND: usize = 1_000;
 /// Bytes of the key of an append.
 pub const APPEND_KEY_BYTES: usize = 512;
+/// Keys of appends that are forgotten at a time.
+pub const KEYS_FORGOTTEN: usize = 500;

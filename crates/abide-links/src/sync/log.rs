@@ -3,16 +3,21 @@
 //! | row | what |
 //! |---|---|
 //! | `backend` | the log's id, drawn when the store is first opened |
-//! | `append/{key}` | where the log ended after the append with that key, so that a repeated one changes nothing |
+//! | `wrote/{day}/{key}` | where the log ended after the append with that key, so that a repeated one changes nothing. Forgotten after a day |
 
 use super::calls::{Ahead, Call, Opened, OtherBackend, Push, Pushed, Reply};
-use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE};
+use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE, KEYS_FORGOTTEN};
 use super::refusal::No;
 use crate::event::{Append, POKES, SYNC, ToLinks, ToSync, links};
 use abide_core::event::{Event, Sender};
+use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
 
 const BACKEND: &str = "backend";
+const WROTE: &str = "wrote/";
+/// Forgets old keys of appends.
+const FORGET: &str = "forget";
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// The kind of object that owns a store's log.
 #[derive(Debug, Clone, Copy)]
@@ -70,9 +75,11 @@ impl SyncLog {
         if append.events.len() > EVENTS_PER_APPEND {
             return Err(No::LargeAppend(append.events.len()).into());
         }
-        let kept = format!("append/{}", append.key);
-        if let Some(head) = turn.get::<i64>(&kept)? {
-            return Ok(Reply::Appended { head });
+        let today = day(turn.now());
+        for day in [today, today - 1] {
+            if let Some(head) = turn.get::<i64>(&wrote(day, &append.key))? {
+                return Ok(Reply::Appended { head });
+            }
         }
         for event in &append.events {
             let before = turn.log_head().0;
@@ -86,7 +93,11 @@ impl SyncLog {
             })?;
         }
         let head = turn.log_head().0;
-        turn.put(&kept, &head)?;
+        turn.put(&wrote(today, &append.key), &head)?;
+        if turn.alarm(FORGET)?.is_none() {
+            let at = turn.now().plus_ms(2 * DAY_MS);
+            turn.set_alarm(FORGET, at)?;
+        }
         self.poke(turn, append.events.iter().map(|event| event.name.as_str()))?;
         Ok(Reply::Appended { head })
     }
@@ -132,9 +143,35 @@ impl Object for SyncLog {
         }
     }
 
+    fn alarm(&self, turn: &mut Turn<'_>, name: &str, _at: Time) -> Result<(), Halt<No>> {
+        if name == FORGET { forget(turn) } else { Ok(()) }
+    }
+
     fn prefetch(&self, _event: &Event) -> Vec<String> {
         vec![BACKEND.to_owned()]
     }
+}
+
+fn day(at: Time) -> i64 {
+    at.0.div_euclid(DAY_MS)
+}
+
+fn wrote(day: i64, key: &str) -> String {
+    format!("{WROTE}{day:08}/{key}")
+}
+
+/// Forgets keys of appends of which nobody asks any more, so many at a time; later again while there are others.
+fn forget(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let yesterday = wrote(day(turn.now()) - 1, "");
+    let kept: Vec<(String, i64)> = turn.scan(WROTE, None, KEYS_FORGOTTEN)?;
+    let old: Vec<&String> = kept.iter().map(|(key, _)| key).filter(|key| **key < yesterday).collect();
+    old.iter().for_each(|key| turn.delete(key));
+    if !kept.is_empty() {
+        let is_all = old.len() < kept.len();
+        let at = turn.now().plus_ms(if is_all { DAY_MS } else { 1 });
+        turn.set_alarm(FORGET, at)?;
+    }
+    Ok(())
 }
 
 /// The log's id. The first who asks makes it.

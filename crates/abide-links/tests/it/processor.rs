@@ -1,4 +1,27 @@
 //! The processor: it wakes when poked and believes only the log.
+//!
+//! What is known to go wrong with processors of this kind, and the test that holds against it:
+//!
+//! | trouble | test |
+//! |---|---|
+//! | the trigger comes before the event | `race_a_poke_before_the_event_finds_nothing_and_loses_nothing` |
+//! | a trigger is missed | `missed_trigger_everything_that_is_pending_is_found_at_the_next_poke` |
+//! | many links in a moment | `rapid_links_and_pokes_are_processed_once_each` |
+//! | processing takes long | `long_processing_is_not_begun_twice_and_holds_nobody_up` |
+//! | it dies while it processes | `a_crash_at_any_commit_loses_nothing_and_does_nothing_twice`; a real process: `no_link_is_lost_or_processed_twice_over_three_kills` of abide |
+//! | the log is still being read | `a_log_that_is_still_being_read_begins_only_what_is_pending_at_its_end` |
+//! | links that waited while it was down | `twenty_links_that_are_pending_after_ten_minutes_down_are_processed_and_none_is_cancelled` |
+//! | a link is answered for before it is durable | `a_link_that_was_answered_for_outlasts_a_kill` of abide |
+//! | nothing wakes it again | `a_job_that_is_lost_is_asked_for_again_while_a_link_is_pending`, and the crashes above |
+//! | it is awake for nothing | `a_link_is_processed_and_everything_is_in_the_log`, its end |
+//! | each event rewrites more and more | `a_link_costs_as_many_rows_among_many_as_alone` |
+//! | live updates are lost when the server comes back | `clients_come_back_after_a_restart_and_what_both_wrote_meanwhile_is_rebased` of abide-server |
+//! | a client is told without end that the server is ahead | `who_was_behind_gets_what_it_missed_and_its_next_push_is_taken` of abide-server |
+//! | a link, a tag or a suggestion is there twice | `rapid_links_and_pokes_are_processed_once_each`, `one_url_saved_by_many_at_once_is_one_link_that_all_get` of abide-server, `a_tag_that_two_requests_name_at_once_is_made_once`, `a_suggestion_is_made_once_and_again_only_if_it_was_dismissed` |
+//! | two URLs of one page are two links | `a_link_is_saved_once_however_its_url_is_written` |
+//! | a fresh client reads the whole history | it does; `abide bench sync` says how fast |
+//! | a client falls behind and nobody sees it | `a_log_shows_its_head_and_its_live_pulls` of abide-server: its lag |
+//! | everybody reconnects at once | `one_socket_too_many_is_told_to_come_back_and_the_others_stay` of abide-server |
 
 use crate::world::{LINKS, SYNC, WHOLE, created, fetch_well, story, world, world_with, write};
 use abide_core::job::Lease;
@@ -6,7 +29,7 @@ use abide_engine::testing::{Moment, World, minute, second};
 use abide_engine::worker::{done, failed};
 use abide_links::event::{Event, ToLinks};
 use abide_links::page::{Failure, Outcome};
-use abide_links::processor::rows::{Link, Session, Status, Work};
+use abide_links::processor::rows::{Link, Session, Status, Suggestion, SuggestionStatus, Work};
 use abide_links::sync::SyncLog;
 use serde_json::{Value, json};
 
@@ -214,6 +237,55 @@ fn a_job_that_dies_is_a_defect_and_not_a_link_that_is_pending_for_ever() {
     let link = world.row::<Link>(LINKS, "link/a").unwrap();
     assert_eq!(link.processing.unwrap().error.as_deref(), Some("Defect"));
     assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn a_job_that_is_lost_is_asked_for_again_while_a_link_is_pending() {
+    let (mut world, fetched) = world_with(SyncLog::with_processor(), |_| failed("fetch:timeout: not yet"));
+    write(&mut world, &[created("a")]);
+    let before = fetched.borrow().len();
+    world.down_for(minute(10));
+    world.pass(minute(10));
+    assert!(fetched.borrow().len() > before, "its alarm wakes it");
+    assert_eq!(status(&mut world, "a"), Some(Status::Failed));
+    assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn a_link_costs_as_many_rows_among_many_as_alone() {
+    let (mut world, _) = world();
+    let mut costs = Vec::new();
+    for n in 0..60 {
+        let before = world.commits().len();
+        write(&mut world, &[created(&format!("n{n}"))]);
+        costs.push(world.commits()[before..].iter().map(|commit| commit.rows.len()).sum::<usize>());
+    }
+    // The first also begins the log and the processor, and sets what wakes them.
+    assert!(costs[1..].iter().all(|cost| *cost == costs[1]), "{costs:?}");
+}
+
+#[test]
+fn a_suggestion_is_made_once_and_again_only_if_it_was_dismissed() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let suggestions = |world: &mut World| -> Vec<String> {
+        let events = world.log::<Event>(SYNC).into_iter().filter(|event| event.name == "v1.TagSuggested");
+        events.map(|event| event.args.decode::<Value>().unwrap()["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let again =
+        || ("v1.LinkReprocessRequested", json!({ "linkId": "a", "requestedAt": "2026-01-01T02:00:00.000Z" }));
+    write(&mut world, &[again()]);
+    let made = suggestions(&mut world);
+    assert_eq!(made.len(), 1);
+    write(&mut world, &[("v1.TagSuggestionAccepted", json!({ "id": made[0] })), again()]);
+    assert_eq!(suggestions(&mut world), made);
+    write(&mut world, &[("v1.TagSuggestionDismissed", json!({ "id": made[0] })), again()]);
+    assert_eq!(suggestions(&mut world).len(), 2);
+    let kept = world.row::<Suggestion>(LINKS, &format!("suggestion/{}", made[0])).unwrap();
+    assert_eq!(
+        (kept.link.as_str(), kept.name.as_str(), kept.status),
+        ("a", "rust", SuggestionStatus::Dismissed)
+    );
 }
 
 #[test]

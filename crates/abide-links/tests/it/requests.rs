@@ -4,10 +4,11 @@ use crate::world::{LINKS, SYNC, created, world, write};
 use abide_core::ticket::{Resolution, Ticket};
 use abide_engine::CallError;
 use abide_engine::testing::World;
-use abide_links::event::Event;
+use abide_links::event::{Event, ToLinks};
 use abide_links::processor::calls::TagChanges;
 use abide_links::processor::{Added, Call, Changes, Listed, Query, Reply, State};
 use abide_store::view::TicketView;
+use serde_json::json;
 
 /// A call that is answered later, with its answer.
 fn later(world: &mut World, call: &Call) -> Vec<Added> {
@@ -87,4 +88,46 @@ fn tags_are_added_removed_and_replaced() {
     assert_eq!(tags(TagChanges { add: words(&["One", "two"]), ..TagChanges::default() }), ["one", "two"]);
     assert_eq!(tags(TagChanges { remove: words(&["one"]), ..TagChanges::default() }), ["two"]);
     assert_eq!(tags(TagChanges { set: Some(words(&["three"])), ..TagChanges::default() }), ["three"]);
+}
+
+#[test]
+fn a_tag_that_two_requests_name_at_once_is_made_once() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let calls =
+        ["b", "c"].map(|page| world.begin_call(LINKS, &add(&format!("https://example.com/{page}")), None));
+    world.settle();
+    for call in calls {
+        assert!(world.reply(call).is_some_and(|reply| reply.is_ok()));
+    }
+    let made = world.log::<Event>(SYNC).iter().filter(|event| event.name == "v1.TagCreated").count();
+    assert_eq!(made, 1);
+    let tagged = list(&mut world, Query::default()).links.into_iter().filter(|link| link.tags == ["to-read"]);
+    assert_eq!(tagged.count(), 2);
+    let third = later(&mut world, &add("https://example.com/d"));
+    assert_eq!(third[0].link.tags, ["to-read"]);
+}
+
+#[test]
+fn a_name_is_the_tags_that_had_it_first_and_goes_with_it() {
+    let (mut world, _) = world();
+    let tag = |event: &'static str, id: &str, name: &str| {
+        (event, json!({ "id": id, "name": name, "sortOrder": 0, "createdAt": "2026-01-01T00:00:00.000Z" }))
+    };
+    write(
+        &mut world,
+        &[
+            tag("v1.TagCreated", "t1", "to-read"),
+            tag("v1.TagCreated", "t2", "to-read"),
+            ("v1.TagDeleted", json!({ "id": "t2", "deletedAt": "2026-01-01T00:00:00.000Z" })),
+        ],
+    );
+    world.send(LINKS, &ToLinks::Poke);
+    assert_eq!(later(&mut world, &add("https://example.com/a"))[0].link.tags, ["to-read"]);
+    write(&mut world, &[tag("v1.TagRenamed", "t1", "read"), tag("v1.TagCreated", "t1", "to-read")]);
+    assert_eq!(later(&mut world, &add("https://example.com/b"))[0].link.tags, ["to-read"]);
+    let listed = list(&mut world, Query::default()).links;
+    let mut names: Vec<String> = listed.into_iter().flat_map(|link| link.tags).collect();
+    names.sort();
+    assert_eq!(names, ["read", "to-read"]);
 }

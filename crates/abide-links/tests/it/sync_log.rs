@@ -1,7 +1,7 @@
 //! `sync/{store_id}`: what is acknowledged is in the log, once and in order.
 
 use abide_core::event::Sender;
-use abide_engine::testing::{Moment, World};
+use abide_engine::testing::{Moment, World, day, hour};
 use abide_engine::{Answer, CallError, Halt, NoRefusal, Nothing, Object, Turn};
 use abide_links::auth::ApiKey;
 use abide_links::auth::keys::{self, ApiKeys};
@@ -110,24 +110,46 @@ fn the_processor_is_poked_without_data_and_only_for_work() {
     assert_eq!(world.row::<u64>("links/acme", "pokes"), Some(2));
 }
 
+fn append(key: &str) -> ToSync {
+    let events = ["x", "y"].map(|name| NewEvent { name: name.to_owned(), args: json!({}).into() });
+    ToSync::Append(Append {
+        events: events.to_vec(),
+        client_id: "inside".to_owned(),
+        session_id: "s".to_owned(),
+        key: key.to_owned(),
+    })
+}
+
 #[test]
 fn an_author_inside_is_numbered_behind_the_head_once_for_each_key() {
     let mut world = world();
     push(&mut world, &[event(1, "a")]).unwrap();
-    let append = |key: &str| {
-        let events = ["x", "y"].map(|name| NewEvent { name: name.to_owned(), args: json!({}).into() });
-        ToSync::Append(Append {
-            events: events.to_vec(),
-            client_id: "inside".to_owned(),
-            session_id: "s".to_owned(),
-            key: key.to_owned(),
-        })
-    };
     for key in ["k", "k", "l"] {
         world.send(STORE, &append(key));
         world.settle();
     }
     assert_eq!(numbers(&mut world), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn the_key_of_an_append_is_known_for_a_day_and_then_forgotten() {
+    let mut world = world();
+    for key in 0..600 {
+        world.send(STORE, &append(&key.to_string()));
+    }
+    world.pass(hour(24));
+    for key in ["0", "599"] {
+        world.send(STORE, &append(key));
+    }
+    world.settle();
+    assert_eq!(numbers(&mut world).len(), 1_200, "a repeated append changes nothing");
+    world.pass(day(4));
+    let commits = world.commits().len();
+    world.pass(day(30));
+    assert_eq!(world.commits().len(), commits, "a log that knows no keys does not wake");
+    world.send(STORE, &append("0"));
+    world.settle();
+    assert_eq!(numbers(&mut world).len(), 1_202);
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 mod keywords;
 mod language;
+pub mod mentions;
 mod rank;
 mod sentences;
+pub mod vocabulary;
+pub mod years;
 
 pub use language::Language;
 

@@ -192,3 +192,11 @@ fn an_endpoint_that_is_no_url_is_refused_by_name() {
         assert!(matches!(made, Err(LlmError::Setup(why)) if why.contains(&format!("{base_url:?}"))));
     }
 }
+
+#[tokio::test]
+async fn what_gave_no_answer_is_counted_too() {
+    let stand_in = StandIn::start([says("no object"), says("none either"), says("nor here")]).await;
+    let (answer, spent) = client(endpoint(&stand_in)).ask_counted(&ask()).await;
+    assert!(matches!(answer, Err(LlmError::BadAnswer(_))), "{answer:?}");
+    assert_eq!((spent.requests, spent.usage.input_tokens, spent.cost_micros), (3, 300, 420));
+}

@@ -5,7 +5,9 @@
 
 mod clusters;
 mod describe;
+mod existing;
 mod series;
+mod strategy;
 mod units;
 mod words;
 mod years;
@@ -13,6 +15,9 @@ mod years;
 use crate::file::InputFile;
 use crate::plan::{Group, Plan};
 use units::Unit;
+
+pub use existing::{Known, organize_beside};
+pub use strategy::strategize;
 
 /// What it says about itself.
 pub const SAYS: &str = "Sorted by the built-in organizer, without a language model";
@@ -35,8 +40,26 @@ enum By {
 #[must_use]
 pub fn organize(files: &[InputFile]) -> Plan {
     let units = units::units(files);
-    let mut plan = match sort(&units) {
-        Some(sorting) => plan_of(files, &units, &sorting),
+    let sorting = sort(&units);
+    planned(files, &units, sorting)
+}
+
+/// Sorts a part of a large directory by the principle that [`strategize`] found for all of it; by whatever shows in it if the
+/// guidance is not of ours.
+#[must_use]
+pub fn organize_part(files: &[InputFile], guidance: &str) -> Plan {
+    let units = units::units(files);
+    let sorting = match strategy::read(guidance) {
+        Some(By::Series) => Some(Sorting { by: By::Series, groups: series::series(&units) }),
+        Some(By::Year) => Some(Sorting { by: By::Year, groups: years::years(&units) }),
+        Some(By::Subject) | None => sort(&units),
+    };
+    planned(files, &units, sorting.filter(|sorting| !sorting.groups.is_empty()))
+}
+
+fn planned(files: &[InputFile], units: &[Unit<'_>], sorting: Option<Sorting>) -> Plan {
+    let mut plan = match sorting {
+        Some(sorting) => plan_of(files, units, &sorting),
         None => Plan {
             reorganization_description: format!("{SAYS}: no groups stand out, so nothing was moved."),
             ..Plan::default()
@@ -51,6 +74,9 @@ fn sort(units: &[Unit<'_>]) -> Option<Sorting> {
     let series = series::series(units);
     if is_good(&series, units.len(), 0.6) {
         return Some(Sorting { by: By::Series, groups: series });
+    }
+    if series::is_one_book(units) {
+        return None;
     }
     let subjects = clusters::clusters(units);
     let clear = subjects.as_ref().is_some_and(|found| found.clearness >= clusters::CLEAR);

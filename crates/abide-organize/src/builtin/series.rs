@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 /// Members that make a series.
 const MEMBERS: usize = 3;
-/// Words before a number that belong to it.
-const COUNTERS: [&str; 20] = [
-    "p", "pg", "pp", "page", "pages", "seite", "s", "fol", "folio", "f", "bl", "blatt", "plate", "tafel",
-    "no", "nr", "scan", "sheet", "recto", "verso",
-];
+/// Words before the number of a page of a book.
+const PAGES: [&str; 14] =
+    ["p", "pg", "pp", "page", "pages", "seite", "s", "fol", "folio", "f", "bl", "blatt", "plate", "tafel"];
+/// Other words that belong to a number.
+const OTHERS: [&str; 6] = ["no", "nr", "scan", "sheet", "recto", "verso"];
+/// Of everything, from this share on it is one book.
+const BOOK: f64 = 0.8;
 
 /// Groups of at least three units whose names differ by their last number only.
 pub(super) fn series(units: &[Unit<'_>]) -> Vec<(Option<String>, Vec<usize>)> {
@@ -24,25 +26,50 @@ pub(super) fn series(units: &[Unit<'_>]) -> Vec<(Option<String>, Vec<usize>)> {
     groups.map(|members| (title(&units[members[0]].written), members)).collect()
 }
 
+/// Whether nearly everything is pages of one book, which are not to be parted by what they happen to be about.
+pub(super) fn is_one_book(units: &[Unit<'_>]) -> bool {
+    let groups = series(units);
+    let pages = |(_, members): &(Option<String>, Vec<usize>)| {
+        members.len() as f64 >= BOOK * units.len() as f64
+            && members.iter().all(|unit| has_page(&units[*unit].written))
+    };
+    groups.iter().any(pages)
+}
+
+/// Whether a name says that it is of a page.
+fn has_page(written: &str) -> bool {
+    let spaced = split_digits(written).replace(['_', '-', '.', '(', ')'], " ");
+    let words: Vec<&str> = spaced.split_whitespace().collect();
+    let is_page = |pair: &[&str]| {
+        PAGES.contains(&&*pair[0].to_lowercase()) && pair[1].bytes().all(|byte| byte.is_ascii_digit())
+    };
+    words.windows(2).any(is_page)
+}
+
+fn is_counter(word: &str) -> bool {
+    let word = word.to_lowercase();
+    PAGES.contains(&&*word) || OTHERS.contains(&&*word)
+}
+
 /// The name without the number at its end; `None` if there is no number, or nothing before it.
 fn title(written: &str) -> Option<String> {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '_' | '-' | '.' | ',' | '(' | ')' | '#');
     let spaced: String = split_digits(written).chars().map(|c| if is_mark(c) { ' ' } else { c }).collect();
     let mut words: Vec<&str> = spaced.split_whitespace().collect();
     // "12 verso", "12a"
-    while words.last().is_some_and(|word| COUNTERS.contains(&&*word.to_lowercase()) || is_letter(word)) {
+    while words.last().is_some_and(|word| is_counter(word) || is_letter(word)) {
         words.pop();
     }
     let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
     let last = words.pop().filter(is_number)?;
     // A year at the end is not a number of a series.
-    if last.len() == 4 && words.last().is_none_or(|word| !COUNTERS.contains(&&*word.to_lowercase())) {
+    if last.len() == 4 && words.last().is_none_or(|word| !is_counter(word)) {
         let year: u32 = last.parse().ok()?;
         if (1_400..=2_100).contains(&year) {
             return None;
         }
     }
-    while words.last().is_some_and(|word| COUNTERS.contains(&&*word.to_lowercase())) {
+    while words.last().is_some_and(|word| is_counter(word)) {
         words.pop();
     }
     let has_word = words.iter().any(|word| word.chars().any(char::is_alphabetic));

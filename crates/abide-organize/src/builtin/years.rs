@@ -1,10 +1,9 @@
 //! Years: the one in a file's name, or the first in its text.
 
 use super::units::Unit;
+use abide_llm::extract::years::in_text;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Years that files may be from.
-const POSSIBLE: std::ops::RangeInclusive<u32> = 1_400..=2_100;
 /// More years than this are put together by decade.
 const SINGLE_YEARS: usize = 15;
 
@@ -28,12 +27,4 @@ pub(super) fn years(units: &[Unit<'_>]) -> Vec<(Option<String>, Vec<usize>)> {
 pub(super) fn year(unit: &Unit<'_>) -> Option<u32> {
     let in_texts = || unit.files.iter().find_map(|file| in_text(&file.content).next());
     in_text(&unit.stem).next().or_else(in_texts)
-}
-
-/// Years in a text: four digits that stand alone.
-pub(super) fn in_text(text: &str) -> impl Iterator<Item = u32> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.len() == 4 && word.bytes().all(|byte| byte.is_ascii_digit()))
-        .filter_map(|word| word.parse().ok())
-        .filter(|year| POSSIBLE.contains(year))
 }

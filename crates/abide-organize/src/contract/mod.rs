@@ -19,6 +19,7 @@ pub use callback::{
     CallbackPayload, CallbackStatus, GroupEntity, LlmMetrics, NewPi, PiResult, PiStatus, ProcessingConfig,
     Spend, StrategizeResult, Summary, Tokens,
 };
+pub(crate) use request::at_most;
 pub use request::{
     BadRequest, ExistingGroup, FileInput, FileMetadata, Operation, PiRequest, ProcessRequest, StrategizeInput,
 };

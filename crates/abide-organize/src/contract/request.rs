@@ -2,7 +2,7 @@
 
 use super::callback::ProcessingConfig;
 use crate::file::{FileKind, InputFile};
-use crate::limits::{FILES, ID_BYTES, PIS, PROMPT_BYTES};
+use crate::limits::{EXISTING_GROUPS, FILES, ID_BYTES, PIS, PROMPT_BYTES};
 use abide_entities::{ContentId, EntityId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -210,6 +210,8 @@ impl ProcessRequest {
         at_most("pis of one request", PIS, self.pis.len())?;
         for pi in &self.pis {
             check_files(&format!("files of {}", pi.pi), pi.files.as_deref().unwrap_or_default())?;
+            let groups = pi.existing_groups.len();
+            at_most(&format!("existing_groups of {}", pi.pi), EXISTING_GROUPS, groups)?;
         }
         Ok(())
     }

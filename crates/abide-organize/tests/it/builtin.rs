@@ -1,7 +1,8 @@
 //! The organizer without a model, held against what a person would say.
 
 use crate::collections::{Labelled, all};
-use abide_organize::builtin::{SAYS, organize};
+use abide_organize::builtin::{Known, SAYS, organize, organize_beside, organize_part, strategize};
+use abide_organize::contract::ExistingGroup;
 use abide_organize::{InputFile, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,4 +130,73 @@ fn few_files_and_odd_ones_are_left_alone() {
         [InputFile::text("", ""), InputFile::text(".jpg", "\0"), InputFile::text("ß", "ß".repeat(50_000))];
     let plan = organize(&odd);
     assert_eq!((plan.groups.len(), plan.ungrouped_files.len()), (0, 3));
+}
+
+#[test]
+fn parts_of_a_directory_go_by_the_principle_of_the_whole() {
+    let pages: Vec<InputFile> = (1..=8)
+        .flat_map(|n| ["Ledger", "Diary"].map(|book| InputFile::text(format!("{book} p{n:02}.txt"), "")))
+        .collect();
+    let strategy = strategize(&pages);
+    assert!(strategy.should_coordinate, "{strategy:?}");
+    assert!(strategy.reasoning.starts_with(SAYS));
+    // By itself a part with one series is one group of nearly everything, which is never made.
+    let part: Vec<InputFile> = pages.iter().filter(|file| file.name.starts_with("Diary")).cloned().collect();
+    assert_eq!(organize(&part).groups.len(), 0);
+    let sorted = organize_part(&part, &strategy.guidance);
+    assert_eq!(sorted.groups.iter().map(|group| group.group_name.as_str()).collect::<Vec<_>>(), ["Diary"]);
+    assert_eq!(organize_part(&part, "as somebody else would").groups.len(), 0);
+    let noise: Vec<InputFile> = ["apple", "quartz", "seven"]
+        .iter()
+        .map(|word| InputFile::text(format!("{word}.txt"), *word))
+        .collect();
+    assert!(!strategize(&noise).should_coordinate);
+}
+
+#[test]
+fn pages_of_one_book_stay_together() {
+    let about =
+        |n: usize| if n % 2 == 0 { "bees and clover in April" } else { "frost, forty degrees, April" };
+    let diary: Vec<InputFile> =
+        (1..=8).map(|n| InputFile::text(format!("diary_page_{n:02}.txt"), about(n))).collect();
+    assert_eq!(organize(&diary).groups, []);
+    // Letters that are merely counted are told apart.
+    let letters: Vec<InputFile> =
+        (1..=8).map(|n| InputFile::text(format!("letter_{n:02}.txt"), about(n))).collect();
+    assert_eq!(organize(&letters).groups.len(), 2);
+}
+
+#[test]
+fn groups_are_called_what_their_files_are_called() {
+    let writers = [("hartmann", "the mill and the turbine"), ("okafor", "the harbour and the palm oil")];
+    let letters: Vec<InputFile> = writers
+        .iter()
+        .flat_map(|(who, about)| {
+            (1..=4).map(move |n| {
+                InputFile::text(format!("{who}_188{n}-0{n}-12.txt"), format!("Dear Ada, {about}."))
+            })
+        })
+        .collect();
+    let names: Vec<String> = organize(&letters).groups.into_iter().map(|group| group.group_name).collect();
+    assert_eq!(names, ["Hartmann", "Okafor"]);
+}
+
+#[test]
+fn new_files_join_the_groups_that_are_there() {
+    let page = |book: &str, n: u32| InputFile::text(format!("{book} p{n:02}.txt"), "");
+    let known = |book: &str| Known {
+        group: ExistingGroup {
+            group_name: format!("My {book}"),
+            pi: "01J8ME3H6FZ3KQ5W1P2XY8K7E5".to_owned().try_into().unwrap(),
+            description: format!("pages of the {book}"),
+        },
+        files: (1..=5).map(|n| page(book, n)).collect(),
+    };
+    let new = [page("Ledger", 6), page("Diary", 6), page("Diary", 7), InputFile::text("cat.txt", "a cat")];
+    let plan = organize_beside(&new, &[known("Ledger"), known("Diary")]);
+    let groups: Vec<(&str, usize)> =
+        plan.groups.iter().map(|group| (group.group_name.as_str(), group.files.len())).collect();
+    assert_eq!(groups, [("My Diary", 2), ("My Ledger", 1)]);
+    assert_eq!(plan.ungrouped_files, ["cat.txt"]);
+    assert_eq!(plan.groups[0].description, "pages of the Diary");
 }

@@ -4,6 +4,15 @@
 mod budget;
 mod builtin;
 mod check;
+mod chunks;
 mod collections;
 mod contract;
+mod deaths;
+mod flaky;
+mod load;
+mod object;
 mod prompt;
+mod rig;
+mod stand_in;
+mod tree;
+mod whole;

@@ -1,8 +1,10 @@
 //! `/v1/dead`: dead letters of objects. (A job's dead letter is the job itself, in state `failed`.)
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
+use crate::hidden::is_closed_to;
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
@@ -98,10 +100,26 @@ impl From<DeadLetter> for LetterDocument {
 /// Dead letters, oldest first. A page of few among many may have fewer than there are.
 pub(crate) async fn list(
     State(app): State<App>,
+    caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<DeadPage>, ApiError> {
     let (dead, next) = matching(&app, &params).await?;
-    Ok(Json(DeadPage { dead: dead.into_iter().map(LetterDocument::from).collect(), next }))
+    let shown = dead.into_iter().map(|letter| shown_to(caller, letter).into());
+    Ok(Json(DeadPage { dead: shown.collect(), next }))
+}
+
+/// What an object of an organization was sent, and why it failed, is nobody else's.
+fn shown_to(caller: Caller, letter: DeadLetter) -> DeadLetter {
+    if !is_closed_to(caller, &letter.object) {
+        return letter;
+    }
+    let body = JsonText::null();
+    let event = match letter.event {
+        DeadEvent::Message { from, .. } => DeadEvent::Message { from, body },
+        DeadEvent::Outcome { .. } => DeadEvent::Outcome { body },
+        other @ (DeadEvent::Alarm { .. } | DeadEvent::Entries { .. }) => other,
+    };
+    DeadLetter { event, error: String::new(), ..letter }
 }
 
 /// A page of matching dead letters, and where the next one begins.

@@ -5,15 +5,16 @@ use crate::app::App;
 use crate::body::{AnyBody, decode};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
-use crate::hidden::shown;
+use crate::hidden::{is_closed_to, shown};
 use crate::page;
 use crate::params::Params;
 use crate::path::At;
 use crate::sentence::sentence;
-use abide_core::job::{JobId, JobState, NewJob};
+use abide_core::job::{Attempt, JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
 use abide_core::limits::{ENQUEUE_ITEMS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
+use abide_core::object::ObjectKey;
 use abide_core::retry::Backoff;
 use abide_core::time::Time;
 use abide_core::why::Cause;
@@ -28,7 +29,7 @@ use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 
 /// Longest trace context: W3C's is 55 bytes.
-const TRACE_BYTES: usize = 128;
+pub(crate) const TRACE_BYTES: usize = 128;
 
 /// The longest wait between attempts: 30 days.
 pub(crate) const BACKOFF_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
@@ -94,13 +95,12 @@ pub(crate) async fn enqueue(
         return Err(ApiError::bad("a job has no Idempotency-Key header: give it a unique_key instead"));
     }
     let now = app.engine().now();
-    let trace = headers.get("traceparent").and_then(|value| value.to_str().ok());
     if !body.as_str().trim_start().starts_with('{') {
         return Err(ApiError::bad("send a job, or many as {\"jobs\": [...]}"));
     }
     let probe: Probe = decode(body.as_str())?;
     if probe.jobs.is_none() {
-        let job = new_job(&body, now, trace)?;
+        let job = new_job(&body, now)?;
         let enqueued = app.engine().enqueue(vec![job]).await?;
         let enqueued = enqueued.into_iter().next().expect("a store answers for each job");
         let document = EnqueuedDocument::from(enqueued);
@@ -112,7 +112,7 @@ pub(crate) async fn enqueue(
     within("jobs in one enqueue", ENQUEUE_ITEMS, jobs.len())?;
     let mut new_jobs = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
-        let job = new_job(job, now, trace).map_err(|error| error.within(&format!("jobs[{index}]")))?;
+        let job = new_job(job, now).map_err(|error| error.within(&format!("jobs[{index}]")))?;
         new_jobs.push(job);
     }
     let enqueued = app.engine().enqueue(new_jobs).await?;
@@ -120,7 +120,7 @@ pub(crate) async fn enqueue(
         .into_response())
 }
 
-fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, ApiError> {
+fn new_job(text: &JsonText, now: Time) -> Result<NewJob, ApiError> {
     if !text.as_str().trim_start().starts_with('{') {
         return Err(ApiError::bad("a job is an object such as {\"queue\": \"mail\", \"kind\": \"send\"}"));
     }
@@ -148,8 +148,7 @@ fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, Ap
             "{key} is a class of limit keys: name the key that the job needs"
         )));
     }
-    let trace = document.trace.or_else(|| trace.map(str::to_owned));
-    within("bytes in a trace context", TRACE_BYTES, trace.as_ref().map_or(0, String::len))?;
+    within("bytes in a trace context", TRACE_BYTES, document.trace.as_ref().map_or(0, String::len))?;
     let job = NewJob {
         queue: document.queue,
         kind: document.kind,
@@ -160,10 +159,18 @@ fn new_job(text: &JsonText, now: Time, trace: Option<&str>) -> Result<NewJob, Ap
         limit_keys: document.limit_keys,
         max_attempts: document.max_attempts,
         backoff: document.backoff,
-        trace,
+        trace: document.trace,
     };
     job.check()?;
     Ok(job)
+}
+
+fn owner(text: &str) -> Result<ObjectKey, ApiError> {
+    if !text.contains('/') {
+        let message = format!("owner is {text:?}: name an object by kind and name, such as coordinator/main");
+        return Err(ApiError::bad(message));
+    }
+    Ok(text.parse()?)
 }
 
 /// Which jobs to list.
@@ -194,7 +201,7 @@ impl ListParams {
             state: self.state,
             queue: self.queue,
             kind: self.kind,
-            owner: self.owner.map(|owner| owner.parse()).transpose()?,
+            owner: self.owner.as_deref().map(owner).transpose()?,
             limit_key: self.limit_key,
             unique_prefix: self.unique_prefix,
             created: range(self.created_from, self.created_until),
@@ -265,7 +272,19 @@ pub(crate) async fn show(
     Ok(Json(shown_to(caller, *view)))
 }
 
+/// What a job of an organization is about, and what came of it, is nobody else's: where it stands is.
 fn shown_to(caller: Caller, view: JobView) -> JobView {
+    if view.owner.as_ref().is_some_and(|owner| is_closed_to(caller, &owner.object)) {
+        let attempts = view.attempts.into_iter().map(|attempt| Attempt { reason: None, ..attempt });
+        return JobView {
+            payload: JsonText::null(),
+            progress: None,
+            result: None,
+            reason: None,
+            attempts: attempts.collect(),
+            ..view
+        };
+    }
     JobView { payload: shown(view.payload, caller), ..view }
 }
 

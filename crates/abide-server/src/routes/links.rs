@@ -198,13 +198,16 @@ async fn metadata(
     member: Member,
     Params(Ingest { url }): Params<Ingest>,
 ) -> Result<([(HeaderName, &'static str); 1], Json<Metadata>), ApiError> {
-    Store::of(&app, &member).await?;
+    let (_, access) = member.enter_named(&app).await?;
     let links = app.services().links.as_ref().expect("these routes are there only with their service");
-    let found = links.preview.of(&url).await.map_err(|error| {
+    let found = links.preview.of(&access.user, &url, app.engine().now()).await.map_err(|error| {
         let code = match &error {
             NoPreview::BadTarget(_) => ErrorCode::BadRequest,
             NoPreview::NoPage(_) => ErrorCode::UpstreamFailed,
             NoPreview::Timeout(_) => ErrorCode::UpstreamTimeout,
+            NoPreview::TooMany { wait_ms } => {
+                return ApiError::new(ErrorCode::Overloaded, error.to_string()).after_ms(*wait_ms);
+            }
             NoPreview::Busy => ErrorCode::Overloaded,
         };
         ApiError::new(code, error.to_string())

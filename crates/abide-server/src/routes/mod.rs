@@ -2,6 +2,7 @@
 
 pub(crate) mod attempts;
 pub(crate) mod backup;
+pub(crate) mod batches;
 pub(crate) mod coordinator;
 pub(crate) mod dead;
 pub(crate) mod entities;
@@ -15,6 +16,8 @@ pub(crate) mod links;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod openapi;
+pub(crate) mod orchestrator;
+pub(crate) mod organizer;
 pub(crate) mod preprocess;
 pub(crate) mod queues;
 pub(crate) mod sync;

@@ -26,6 +26,8 @@ pub(crate) struct QueueDocument {
     view: QueueView,
     /// As this process counted them.
     finished_last_minute: u64,
+    /// In a second of that minute, or of what has passed since the first of them.
+    rate: f64,
 }
 
 /// Every queue.
@@ -53,7 +55,8 @@ async fn queues(app: &App) -> Result<Vec<QueueDocument>, ApiError> {
     let document = |view: QueueView| {
         let counted = counts.queues.get(view.queue.as_str());
         let finished_last_minute = counted.map_or(0, |jobs| jobs.lately.last_minute(now));
-        QueueDocument { view, finished_last_minute }
+        let rate = counted.map_or(0.0, |jobs| jobs.lately.rate(now));
+        QueueDocument { view, finished_last_minute, rate }
     };
     Ok(queues.into_iter().map(document).collect())
 }

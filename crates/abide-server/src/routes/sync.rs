@@ -135,8 +135,8 @@ async fn socket(
             .into_response();
     };
     let Admitted { store_id, credential, access, feed } = admitted;
-    let authority = Arc::clone(&service(&app).authority);
-    let party = Party { store_id, credential, access, authority, feed };
+    let SyncService { authority, recheck, .. } = service(&app).clone();
+    let party = Party { store_id, credential, access, authority, recheck, feed };
     upgrade
         .read_buffer_size(READ_BUFFER_BYTES)
         .write_buffer_size(0)

@@ -8,9 +8,10 @@ use axum::response::{IntoResponse, Response};
 const INDEX: &str = include_str!("../web/index.html");
 const STYLE: &str = include_str!("../web/style.css");
 const SCRIPT: &str = include_str!("../web/app.js");
+const LINKS_SCRIPT: &str = include_str!("../web/links.js");
 
-/// Nothing but what this server gives out, and in no frame.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+/// Nothing but what this server gives out, and in no frame. Links show pictures of their sites, which do not hear from where.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: http: https:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Its routes.
@@ -19,6 +20,7 @@ pub(crate) fn routes() -> Routes {
         .get("/", Role::Anyone, "the page for people", index)
         .get("/assets/style.css", Role::Anyone, "its style", style)
         .get("/assets/app.js", Role::Anyone, "its script", script)
+        .get("/assets/links.js", Role::Anyone, "its script for links", links_script)
 }
 
 async fn index() -> Response {
@@ -31,6 +33,10 @@ async fn style() -> Response {
 
 async fn script() -> Response {
     with_headers("text/javascript; charset=utf-8", SCRIPT)
+}
+
+async fn links_script() -> Response {
+    with_headers("text/javascript; charset=utf-8", LINKS_SCRIPT)
 }
 
 fn with_headers(media: &'static str, text: &'static str) -> Response {

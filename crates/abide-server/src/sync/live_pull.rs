@@ -20,21 +20,29 @@ pub(super) struct LivePull {
     is_answered: bool,
 }
 
+/// Why a pull does not begin.
+#[derive(Debug)]
+pub(super) enum NotBegun {
+    /// The client is told, and ends the pull for good.
+    Failed(Failure),
+    /// The log cannot be read now. A client that was told so would not ask again: it is to come back.
+    Away(Over),
+}
+
 /// Where a pull begins: after its cursor, if it is one of this log. From then on the feed has every event that was
 /// acknowledged before the pull.
-pub(super) async fn begins_after(app: &App, feed: &Feed, cursor: Option<&Cursor>) -> Result<i64, Failure> {
+pub(super) async fn begins_after(app: &App, feed: &Feed, cursor: Option<&Cursor>) -> Result<i64, NotBegun> {
     if let Some(Cursor { backend_id, .. }) = cursor.filter(|cursor| cursor.backend_id != feed.backend_id()) {
         let (expected, received) = (feed.backend_id().to_owned(), backend_id.clone());
-        return Err(Failure::BackendIdMismatch(OtherBackend { expected, received }));
+        return Err(NotBegun::Failed(Failure::BackendIdMismatch(OtherBackend { expected, received })));
     }
-    let head = app.engine().log_head(feed.object().clone()).await;
-    let head = head.map_err(|error| Failure::Unknown(error.to_string()))?.0;
+    let head = app.engine().log_head(feed.object().clone()).await.map_err(|_| NotBegun::Away(Over))?.0;
     let after = cursor.map_or(0, |cursor| cursor.event_sequence_number);
     if !(0..=head).contains(&after) {
-        return Err(Failure::Unknown(format!(
+        return Err(NotBegun::Failed(Failure::Unknown(format!(
             "the cursor {after} is not in the log, which ends at {head}: the client has events that the server lost or \
              never had"
-        )));
+        ))));
     }
     feed.reached(head).await;
     Ok(after)

@@ -16,6 +16,9 @@ const STORE: &str = "x-livestore-store-id";
 /// The store of a request that names none and is nobody's.
 const LOCAL: &str = "local";
 
+/// Who may do everything with this server, as a user of a store.
+const ADMIN: &str = "admin";
+
 /// What a request shows of who it is from.
 pub(crate) struct Member {
     caller: Caller,
@@ -41,7 +44,7 @@ impl Member {
     /// Whether they may see and change `store`: members may, and who may do everything with this server.
     pub(crate) async fn enter(&self, app: &App, store: &Name) -> Result<Access, ApiError> {
         if self.caller.0 >= Role::Admin {
-            return Ok(Access { until: None, source: None });
+            return Ok(Access { user: ADMIN.to_owned(), until: None, source: None });
         }
         let admitted = authority(app).admit(app.engine(), store.as_str(), &self.credential).await;
         admitted.map_err(|error| denied(&error))

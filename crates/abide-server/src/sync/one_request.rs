@@ -1,9 +1,10 @@
 //! The protocol over HTTP: one request, answered with an array.
 
-use super::feed::Feed;
-use super::live_pull::begins_after;
+use super::feed::{Feed, Over};
+use super::live_pull::{NotBegun, begins_after};
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
+use crate::code::ErrorCode;
 use crate::error::{ApiError, stopping};
 use abide_links::sync::answer::{self, Failure};
 use abide_links::sync::frame::{Ask, Pull, RequestId};
@@ -39,7 +40,10 @@ pub(crate) async fn answer(
             Err(failure) => Err(failure),
             Ok(()) => match begins_after(app, &feed, cursor.as_ref()).await {
                 Ok(after) => return Ok(pages(app.clone(), feed, id, after)),
-                Err(failure) => Err(failure),
+                Err(NotBegun::Failed(failure)) => Err(failure),
+                Err(NotBegun::Away(Over)) => {
+                    return Err(ApiError::new(ErrorCode::StoreUnavailable, "the log cannot be read now"));
+                }
             },
         },
     };

@@ -3,8 +3,8 @@
 //! One task owns it: it reads frames, has one push at a time done, and sends each pull its next page when there is one. What
 //! cannot be sent is not read from the log, so a slow client costs no memory.
 
-use super::feed::{Feed, Tail};
-use super::live_pull::{LivePull, begins_after};
+use super::feed::{Feed, Over, Tail};
+use super::live_pull::{LivePull, NotBegun, begins_after};
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
 use abide_core::time::Time;
@@ -26,8 +26,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const PULLS: usize = 16;
 /// Pushes that wait for the one before them; frames are not read past this.
 const PUSHES_WAITING: usize = 16;
-/// How often access is asked for again, and a silent client for a sign of life.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Silence after which a client is asked for a sign of life.
+const PING_AFTER: Duration = Duration::from_secs(30);
 /// Silence after which a client counts as gone: it should have pinged several times, and been pinged twice.
 const SILENCE: Duration = Duration::from_secs(90);
 /// How long a client may take to take a frame.
@@ -41,6 +41,8 @@ pub(crate) struct Party {
     pub(crate) credential: Credential,
     pub(crate) access: Access,
     pub(crate) authority: Arc<Authority>,
+    /// How often it is asked again.
+    pub(crate) recheck: Duration,
     pub(crate) feed: Arc<Feed>,
 }
 
@@ -195,7 +197,13 @@ impl Socket {
     async fn request(&mut self, id: RequestId, ask: Ask) -> Result<(), End> {
         self.still_allowed()?;
         let refused = match ask {
-            Ask::Pull(pull) => self.pull(id.clone(), pull).await.err(),
+            Ask::Pull(pull) => match self.pull(id.clone(), pull).await {
+                Ok(()) => None,
+                Err(NotBegun::Failed(failure)) => Some(failure),
+                Err(NotBegun::Away(Over)) => {
+                    return Err(close(close_code::RESTART, "the log cannot be read now"));
+                }
+            },
             Ask::Push { store_id, push } => match self.own_store(&store_id) {
                 Ok(()) => {
                     self.pushes.push_back((id.clone(), push));
@@ -211,13 +219,13 @@ impl Socket {
         }
     }
 
-    async fn pull(&mut self, id: RequestId, pull: Pull) -> Result<(), Failure> {
-        self.own_store(&pull.store_id)?;
+    async fn pull(&mut self, id: RequestId, pull: Pull) -> Result<(), NotBegun> {
+        self.own_store(&pull.store_id).map_err(NotBegun::Failed)?;
         self.pulls.retain(|open| open.id != id);
         if self.pulls.len() >= PULLS {
             let message =
                 format!("a socket may have {PULLS} pulls open: interrupt one, or open another socket");
-            return Err(Failure::Unknown(message));
+            return Err(NotBegun::Failed(Failure::Unknown(message)));
         }
         let after = begins_after(&self.app, &self.party.feed, pull.cursor.as_ref()).await?;
         self.pulls.push(LivePull::new(id, &pull, &self.party.feed, after));
@@ -301,8 +309,9 @@ impl Socket {
 
     fn next_look(&self) -> Instant {
         let left = |until: Time| until.since(self.app.engine().now()).max(0).unsigned_abs();
-        let expires = self.party.access.until.map_or(LOOK_EVERY, |until| Duration::from_millis(left(until)));
-        Instant::now() + expires.min(LOOK_EVERY)
+        let every = self.party.recheck.min(PING_AFTER);
+        let expires = self.party.access.until.map_or(every, |until| Duration::from_millis(left(until)));
+        Instant::now() + expires.min(every)
     }
 
     /// Asks for access again, and a client that has been silent for a sign of life.
@@ -318,7 +327,7 @@ impl Socket {
         if silent_for >= SILENCE {
             return Err(close(close_code::AWAY, "nothing was heard for too long"));
         }
-        if silent_for >= LOOK_EVERY {
+        if silent_for >= PING_AFTER {
             let ping = self.wire.send(Message::Ping(Vec::new().into()));
             if !matches!(tokio::time::timeout(TAKES_A_FRAME, ping).await, Ok(Ok(()))) {
                 return Err(End::Gone);

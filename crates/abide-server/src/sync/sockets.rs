@@ -4,30 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Sockets at a time. They are not counted as connections: an idle one costs a file and some KiB.
-const SOCKETS: u32 = 16_384;
-
 /// The places for sockets.
-pub(crate) struct Sockets(Arc<Semaphore>);
+pub(crate) struct Sockets {
+    places: Arc<Semaphore>,
+    max: u32,
+}
 
 impl Sockets {
-    pub(crate) fn new() -> Sockets {
-        Sockets(Arc::new(Semaphore::new(SOCKETS as usize)))
+    pub(crate) fn new(max: u32) -> Sockets {
+        Sockets { places: Arc::new(Semaphore::new(max as usize)), max }
     }
 
     /// A place for one more, if there is one.
     pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_owned().ok()
+        Arc::clone(&self.places).try_acquire_owned().ok()
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        SOCKETS as usize - self.0.available_permits()
+        self.max as usize - self.places.available_permits()
     }
 
     /// Resolves when all are closed, or `patience` is over.
     pub(crate) async fn closed(&self, patience: Duration) {
-        if tokio::time::timeout(patience, self.0.acquire_many(SOCKETS)).await.is_err() {
+        if tokio::time::timeout(patience, self.places.acquire_many(self.max)).await.is_err() {
             tracing::info!(target: "sync", sockets = self.count(), "sockets that did not close were cut off");
         }
     }

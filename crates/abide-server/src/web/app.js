@@ -31,8 +31,8 @@ function headers() {
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-async function ask(path, { method = "GET", body } = {}) {
-  const init = { method, headers: headers() };
+async function ask(path, { method = "GET", body, more = {} } = {}) {
+  const init = { method, headers: { ...headers(), ...more } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers["content-type"] = "application/json";
@@ -95,13 +95,13 @@ async function postAll(path) {
   } while (after !== null);
 }
 
-function rate(finished) {
+function rateLine(finished, rate) {
   if (!finished) return "none finished in the last minute";
-  const perSecond = finished < 60 ? "" : `, ${(finished / 60).toFixed(1)} per second`;
+  const perSecond = finished < 10 ? "" : `, ${rate.toFixed(1)} per second`;
   return `${finished.toLocaleString()} finished in the last minute${perSecond}`;
 }
 
-function queueCard({ queue, policy, counts, finished_last_minute: finished }) {
+function queueCard({ queue, policy, counts, finished_last_minute: finished, rate }) {
   const verb = policy.paused ? "resume" : "pause";
   const button = actButton(verb, `${verb} the queue ${queue}`, queue, `/v1/queues/${encodeURIComponent(queue)}/${verb}`);
   const numbers = Object.entries(counts).map(([state, count]) =>
@@ -109,7 +109,7 @@ function queueCard({ queue, policy, counts, finished_last_minute: finished }) {
   return el("article", { className: "card", data: { queue } },
     el("div", { className: "head" }, el("h3", {}, queue), policy.paused ? badge("paused") : null, button),
     el("dl", {}, ...numbers),
-    el("p", { className: "hint rate" }, rate(finished)));
+    el("p", { className: "hint rate" }, rateLine(finished, rate)));
 }
 
 async function showQueues() {
@@ -172,8 +172,9 @@ const recent = new Map();
 
 async function showObjects() {
   if (!recent.size) {
-    const { objects } = await ask("/v1/objects?limit=20");
-    for (const { kind, name, version, updated_at: at } of objects) recent.set(`${kind}/${name}`, { version, at });
+    const { objects } = await ask("/v1/objects?limit=1000");
+    objects.sort((a, b) => a.updated_at - b.updated_at);
+    for (const { kind, name, version, updated_at: at } of objects.slice(-200)) recent.set(`${kind}/${name}`, { version, at });
   }
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
     el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),
@@ -284,6 +285,8 @@ async function submit(event) {
 }
 
 const views = { queues: showQueues, jobs: showJobs, dead: showDead, objects: showObjects, items: showItems };
+/** Who else hears which objects change. */
+const changes = [];
 const wanted = new Set();
 let timer = null;
 
@@ -320,6 +323,7 @@ function take(word, data) {
     recent.set(`${data.kind}/${data.name}`, { version: data.version, at: data.at });
     if (recent.size > 200) recent.delete(recent.keys().next().value);
     want("objects");
+    changes.forEach((hear) => hear(data));
     if (data.kind === "coordinator" && data.name === $("name").value.trim()) want("items");
   } else if (word === "reset" || word === "begin") {
     recent.clear();
@@ -386,3 +390,5 @@ document.addEventListener("visibilitychange", () => want());
 setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
+
+export { $, act, ask, badge, changes, clock, complain, el, fill, views, want };

@@ -61,6 +61,39 @@ fn connections_that_are_held_open_hold_up_nobody() {
 }
 
 #[test]
+fn requests_that_come_byte_by_byte_hold_up_nobody() {
+    let mut server = Server::start();
+    let job = r#"{"queue":"q","kind":"k"}"#;
+    let head = "POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n";
+    let whole = format!("{head}Content-Length: {}\r\n\r\n{job}", job.len());
+    // Half of them are slow with their head, half with their body.
+    let mut slow: Vec<_> = (0..100).map(|_| server.client()).collect();
+    for client in &mut slow[50..] {
+        client.send(&whole.as_bytes()[..whole.len() - job.len()]).unwrap();
+    }
+    for at in 0..10 {
+        for client in &mut slow[..50] {
+            client.send(&whole.as_bytes()[at..=at]).unwrap();
+        }
+        for client in &mut slow[50..] {
+            client.send(&job.as_bytes()[at..=at]).unwrap();
+        }
+        server.ok("POST /v1/objects/toy/a/call", r#"{"add":1}"#);
+    }
+    assert_eq!(server.ok("GET /v1/jobs", "")["jobs"], serde_json::json!([]), "none of them has come yet");
+    // Slow is not wrong: whoever sends the rest is served.
+    slow[0].send(&whole.as_bytes()[10..]).unwrap();
+    slow[99].send(&job.as_bytes()[10..]).unwrap();
+    for place in [0, 99] {
+        let reply = slow[place].read().unwrap();
+        assert_eq!(reply.status, 201, "{reply}");
+    }
+    // The others are not waited for.
+    server.tell_to_stop()();
+    drop(slow);
+}
+
+#[test]
 fn a_client_that_hangs_up_loses_no_job() {
     let server = Server::start();
     let body = r#"{"worker":"w","queues":["q"],"kinds":["k"],"wait_ms":30000}"#;

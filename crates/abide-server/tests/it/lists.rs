@@ -90,6 +90,7 @@ fn what_nobody_can_mean_is_refused() {
             "backoff is 9999999999999",
         ),
         ("PUT /v1/limits/a", rates, "17 rates are given"),
+        ("GET /v1/jobs?owner=nobody", String::new(), "name an object by kind and name"),
     ];
     for (line, body, sentence) in cases {
         let reply = server.ask(line, &body);

@@ -18,6 +18,7 @@ mod lists;
 mod metrics;
 mod objects;
 mod openapi;
+mod organizer;
 mod queues;
 mod remote;
 mod server;

@@ -14,7 +14,7 @@ fn a_queue_begins_with_its_first_job_or_policy() {
     server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k"}"#);
     insta::assert_snapshot!(server.ask("GET /v1/queues/q", ""), @r#"
     200
-    {"queue":"q","policy":{"paused":false,"max_attempts":3,"backoff":{"base_ms":1000,"cap_ms":600000},"retain_ms":2592000000,"retain_failed_ms":null,"forget_keys_after_ms":null},"counts":{"scheduled":0,"ready":1,"running":0,"done":0,"skipped":0,"failed":0,"cancelled":0},"finished_last_minute":0}
+    {"queue":"q","policy":{"paused":false,"max_attempts":3,"backoff":{"base_ms":1000,"cap_ms":600000},"retain_ms":2592000000,"retain_failed_ms":null,"forget_keys_after_ms":null},"counts":{"scheduled":0,"ready":1,"running":0,"done":0,"skipped":0,"failed":0,"cancelled":0},"finished_last_minute":0,"rate":0.0}
     "#);
 }
 

@@ -21,6 +21,7 @@ use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -34,6 +35,12 @@ pub(crate) const LOCAL_TOKEN: &str = "local";
 
 /// Uploads may be this large.
 pub(crate) const UPLOAD_BYTES: u64 = 1024 * 1024;
+
+/// Sockets at a time.
+pub(crate) const SOCKETS: u32 = 64;
+
+/// How often access of a socket is asked for again.
+const RECHECK: Duration = Duration::from_millis(200);
 
 /// Entities with files in `directory`.
 fn entities(engine: &Engine, directory: &Path) -> EntitiesService {
@@ -79,6 +86,36 @@ fn preprocess() -> abide_preprocess::Service {
     abide_preprocess::Service::register(&mut Registry::new(), setup).expect("as the test made it")
 }
 
+/// A pipeline that reads no images and describes nothing.
+fn pipeline(registry: &mut Registry, files: &std::path::Path) -> abide_server::PipelineService {
+    let staging = abide_blob::Bucket::directory(&files.join("staging")).expect("as the test made it");
+    let setup = abide_pipeline::Setup {
+        options: abide_pipeline::Options::default(),
+        staging,
+        ocr: None,
+        images: Arc::new(NoImages),
+        metadata: None,
+        describe: None,
+        ocr_slots: 1,
+        organizer_url: String::new(),
+        ocr_text_token_threshold: 10_000,
+    };
+    let service = abide_pipeline::Service::register(registry, setup).expect("as the test made it");
+    abide_server::PipelineService { service, urls_good_for: std::time::Duration::from_secs(60) }
+}
+
+struct NoImages;
+
+impl abide_pipeline::work::Images for NoImages {
+    fn bytes<'a>(
+        &'a self,
+        _reference: &'a abide_preprocess::report::RefData,
+        _bound: u64,
+    ) -> abide_pipeline::work::Doing<'a, bytes::Bytes> {
+        Box::pin(async { Err(abide_pipeline::work::WorkError::Never("no images here".to_owned())) })
+    }
+}
+
 /// Fetches pages of this machine.
 fn fetcher() -> Fetcher {
     let clock = Arc::new(SystemClock::new());
@@ -86,7 +123,7 @@ fn fetcher() -> Fetcher {
 }
 
 pub(crate) fn sync_service(authority: Authority) -> SyncService {
-    SyncService { authority: Arc::new(authority) }
+    SyncService { authority: Arc::new(authority), max_sockets: SOCKETS, recheck: RECHECK }
 }
 
 /// A running server.
@@ -119,7 +156,23 @@ impl Server {
         Server::admitting(store, machine, services, Admission::default())
     }
 
+    /// Another one at the place of this, which was told to stop.
+    pub(crate) fn again(&self, store: MemoryStore) -> Server {
+        let (machine, admission) = (MachineOptions::default(), Admission::default());
+        Server::at(self.address, store, machine, self.services.clone(), admission)
+    }
+
     pub(crate) fn admitting(
+        store: MemoryStore,
+        machine: MachineOptions,
+        services: Services,
+        admission: Admission,
+    ) -> Server {
+        Server::at(([127, 0, 0, 1], 0).into(), store, machine, services, admission)
+    }
+
+    fn at(
+        address: SocketAddr,
         store: MemoryStore,
         machine: MachineOptions,
         services: Services,
@@ -140,12 +193,26 @@ impl Server {
             registry.object(ApiKeys).expect("as the test made it");
             let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
             processor::register(&mut registry, links).expect("as the test made it");
+            let organizer =
+                abide_organize::Service::register(&mut registry, abide_organize::Options::builtin());
+            let organizer = organizer.expect("as the test made it");
+            let pipeline = pipeline(&mut registry, &files);
             let options = EngineOptions { machine, drain_ms: 1_000, ..EngineOptions::default() };
             let engine = Engine::start(Box::new(store), registry, options).expect("as the test made it");
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("as the test made it");
+            let listener = tokio::net::TcpListener::bind(address).await.expect("as the test made it");
             let address = listener.local_addr().expect("as the test made it");
             let (shutdown, told) = oneshot::channel::<()>();
-            let services = Services { entities: Some(entities(&engine, &files)), ..services };
+            let entities = entities(&engine, &files);
+            organizer.begin(abide_organize::Site {
+                engine: engine.clone(),
+                entities: Arc::clone(&entities.store),
+                orchestrator_url: format!("http://{address}/orchestrator"),
+                token: None,
+            });
+            let site = abide_pipeline::Site { engine: engine.clone(), entities: Arc::clone(&entities.store) };
+            pipeline.service.begin(site);
+            let (organizer, pipeline) = (Some(organizer), Some(pipeline));
+            let services = Services { entities: Some(entities), organizer, pipeline, ..services };
             let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, services, shutdown, served)

@@ -1,6 +1,6 @@
 //! The sync protocol over a socket, as its clients depend on it.
 
-use crate::server::Server;
+use crate::server::{SOCKETS, Server};
 use crate::wire::{Wire, event};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -249,6 +249,41 @@ fn large_batches_pass_and_come_back_in_pages_of_bounded_size() {
         assert_eq!(wire.page().0, [n]);
     }
     assert_eq!(wire.next()["exit"]["_tag"], "Success");
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_read_nothing_for_and_misses_nothing() {
+    const EVENTS: i64 = 40;
+    let server = Server::start();
+    let (mut slow, mut quick) = (Wire::open(&server, "s"), Wire::open(&server, "s"));
+    slow.pull(json!("0"), "s", true, None);
+    assert_eq!(slow.page(), (vec![], no_more()));
+    // More than the buffers of two sockets hold.
+    for n in 1..=EVENTS {
+        let mut large = event(n, "n");
+        large["args"] = json!("x".repeat(800_000));
+        quick.push(json!("1"), "s", &[large], None);
+        assert_eq!(quick.next(), acked(&json!("1")));
+    }
+    let shown = server.ok("GET /sync/s", "");
+    assert_eq!((&shown["head"], &shown["livePulls"]), (&json!(EVENTS), &json!(1)));
+    assert!(shown["lag"].as_i64().is_some_and(|lag| lag > 10), "what is not taken is not read: {shown}");
+    for n in 1..=EVENTS {
+        assert_eq!(slow.page().0, [n]);
+    }
+    assert!(slow.is_quiet());
+}
+
+#[test]
+fn one_socket_too_many_is_told_to_come_back_and_the_others_stay() {
+    let server = Server::start();
+    let mut wires: Vec<Wire> = (0..SOCKETS).map(|_| Wire::open(&server, "s")).collect();
+    let (status, text) = Wire::with(&server, "storeId=s&transport=ws").err().expect("there is no place");
+    assert!(status == 429 && text.contains("no more sockets"), "{status} {text}");
+    for wire in &mut wires {
+        wire.send(&json!({"_tag": "Ping"}));
+        assert_eq!(wire.next(), json!({"_tag": "Pong"}));
+    }
 }
 
 #[test]

@@ -172,7 +172,11 @@ fn an_api_key_opens_its_organization_by_every_door_until_it_is_revoked() {
     wire.pull(json!("0"), "acme", false, None);
     assert!(wire.page().0.len() >= 2);
     assert_eq!(Wire::with(&server, &query("other")).err().map(|refused| refused.0), Some(400));
+    assert_eq!(wire.next()["exit"]["_tag"], "Success");
+    wire.pull(json!("1"), "acme", true, None);
+    wire.page();
     server.ok(&format!("DELETE /links/keys/{id}"), "");
+    assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1008), "an open socket is asked again");
     for line in ["GET /sync/acme", "GET /links/api/links"] {
         assert_eq!(server.ask_as(key, line, "").status, 403, "{line}");
     }
@@ -187,6 +191,10 @@ fn tokens_of_the_server_open_stores_only_to_admins() {
     let append = r#"{"events":[{"name":"n","args":1}],"clientId":"c","sessionId":"s","key":"k"}"#;
     assert_eq!(server.ask_as(LOCAL_TOKEN, "POST /sync/acme/events", append).status, 200);
     assert_eq!(server.ask_as(LOCAL_TOKEN, "POST /links/keys", r#"{"org": "acme"}"#).status, 200);
+    let link = r#"{"url": "http://localhost:1/private-page"}"#;
+    assert_eq!(server.ask_as(LOCAL_TOKEN, "POST /links/api/links", link).status, 200);
+    let jobs = "GET /v1/jobs?queue=links-fetch";
+    assert!(server.ask_as(LOCAL_TOKEN, jobs, "").body.contains("private-page"));
     for role in ["read", "operate"] {
         let made =
             server.ask_as(LOCAL_TOKEN, "POST /v1/tokens", &format!(r#"{{"role":"{role}","label":"t"}}"#));
@@ -202,6 +210,12 @@ fn tokens_of_the_server_open_stores_only_to_admins() {
         ] {
             let reply = server.ask_as(&token, line, "");
             assert_eq!(reply.status, 403, "{role} {line}: {reply}");
+        }
+        let listed = server.ask_as(&token, jobs, "");
+        let job = listed.json()["jobs"][0]["job"].clone();
+        let shown = server.ask_as(&token, &format!("GET /v1/jobs/{job}"), "");
+        for reply in [listed, shown] {
+            assert!(reply.status == 200 && !reply.body.contains("private-page"), "{role}: {reply}");
         }
     }
     assert_eq!(server.ask_as(LOCAL_TOKEN, "GET /v1/objects/sync/acme/log", "").status, 200);

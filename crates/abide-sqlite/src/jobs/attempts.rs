@@ -197,6 +197,7 @@ impl Writer<'_> {
             to_incarnation: Some(owner.incarnation),
             from: None,
             body: MessageBody::Outcome(outcome),
+            trace: None,
         })
     }
 }

@@ -75,8 +75,11 @@ fn a_store_of_the_first_schema_is_brought_forward() {
     let (dir, store) = filled();
     drop(store);
     let conn = Connection::open(dir.path().join("abide.db")).unwrap();
-    conn.execute_batch("DROP INDEX jobs_by_queue; DROP INDEX jobs_over_by_id; PRAGMA user_version = 1")
-        .unwrap();
+    conn.execute_batch(
+        "DROP INDEX jobs_by_queue; DROP INDEX jobs_over_by_id; ALTER TABLE messages DROP COLUMN trace;
+         PRAGMA user_version = 1",
+    )
+    .unwrap();
     drop(conn);
     let store = open(dir.path());
     let filter = JobFilter { state: Some(JobState::Cancelled), limit: 10, ..JobFilter::default() };

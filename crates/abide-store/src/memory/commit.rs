@@ -182,6 +182,7 @@ impl State {
                 to_incarnation: outgoing.to_incarnation,
                 from: Some(sender.clone()),
                 body: MessageBody::Sent(outgoing.body.clone()),
+                trace: outgoing.trace.clone(),
             };
             self.send(draft, woken);
         }

@@ -148,14 +148,13 @@ impl State {
         let DeadLetter { object: to, incarnation, event, .. } = letter;
         match (event, incarnation) {
             (DeadEvent::Message { from, body }, to_incarnation) => {
-                self.send(Draft { to, to_incarnation, from, body: MessageBody::Sent(body) }, woken);
+                let body = MessageBody::Sent(body);
+                self.send(Draft { to, to_incarnation, from, body, trace: None }, woken);
             }
             (DeadEvent::Outcome { body }, to_incarnation) => {
                 let outcome = body.decode().expect("the outcome was encoded when it died");
-                self.send(
-                    Draft { to, to_incarnation, from: None, body: MessageBody::Outcome(outcome) },
-                    woken,
-                );
+                let body = MessageBody::Outcome(outcome);
+                self.send(Draft { to, to_incarnation, from: None, body, trace: None }, woken);
             }
             (DeadEvent::Alarm { name, at: _ }, Some(life)) => {
                 let version = self.objects.get(&to).filter(|object| object.incarnation == life);

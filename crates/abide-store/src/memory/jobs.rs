@@ -307,6 +307,7 @@ impl State {
             to_incarnation: Some(owner.incarnation),
             from: None,
             body: MessageBody::Outcome(outcome),
+            trace: None,
         };
         self.send(draft, woken);
     }

@@ -31,6 +31,7 @@ pub(super) struct Draft {
     pub(super) to_incarnation: Option<Incarnation>,
     pub(super) from: Option<Sender>,
     pub(super) body: MessageBody,
+    pub(super) trace: Option<String>,
 }
 
 impl Messages {
@@ -44,9 +45,9 @@ impl Messages {
 
     fn add(&mut self, draft: Draft) -> Message {
         self.last += 1;
-        let Draft { to, to_incarnation, from, body } = draft;
+        let Draft { to, to_incarnation, from, body, trace } = draft;
         let id = MessageId(self.last);
-        let message = Message { id, to, to_incarnation, from, body, failures: 0, crashes: 0 };
+        let message = Message { id, to, to_incarnation, from, body, trace, failures: 0, crashes: 0 };
         self.keep(Held { message: message.clone(), due_at: None });
         message
     }
@@ -133,7 +134,8 @@ impl State {
 
     pub(super) fn send_from_outside(&mut self, to: &ObjectKey, body: &Json, woken: &mut Woken) -> MessageId {
         let body = MessageBody::Sent(body.clone());
-        let message = self.messages.add(Draft { to: to.clone(), to_incarnation: None, from: None, body });
+        let draft = Draft { to: to.clone(), to_incarnation: None, from: None, body, trace: None };
+        let message = self.messages.add(draft);
         let id = message.id;
         woken.messages.push(message);
         id

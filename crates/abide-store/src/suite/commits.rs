@@ -214,7 +214,7 @@ fn a_call_whose_key_has_a_reply_is_refused(p: &mut Probe<'_>) {
             p.make("thing/a");
         }
         let name = if exists { "thing/a" } else { "thing/b" };
-        let send = Outgoing { to: object("thing/c"), to_incarnation: None, body: json("1") };
+        let send = Outgoing { to: object("thing/c"), to_incarnation: None, body: json("1"), trace: None };
         let commit = Commit { keyed_reply: Some(reply("1")), messages: vec![send.clone()], ..p.call(name) };
         p.commit(commit);
         let again = Commit { keyed_reply: Some(reply("2")), messages: vec![send], ..p.call(name) };

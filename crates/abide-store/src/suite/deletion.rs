@@ -92,7 +92,12 @@ fn a_deleting_commit_sends_and_consumes_but_writes_nothing(p: &mut Probe<'_>) {
         log: vec![json("1")],
         alarms: vec![AlarmWrite::Set { name: alarm_name("wake"), at: p.now }],
         jobs: vec![job()],
-        messages: vec![Outgoing { to: object("thing/b"), to_incarnation: None, body: json("2") }],
+        messages: vec![Outgoing {
+            to: object("thing/b"),
+            to_incarnation: None,
+            body: json("2"),
+            trace: None,
+        }],
         ending: Ending::Deleted,
         ..p.turn("thing/a", Consumes::Message(id))
     };

@@ -47,7 +47,7 @@ fn replay(p: &mut Probe<'_>, id: DeadId) -> bool {
 }
 
 fn out(to: &str, to_incarnation: Option<Incarnation>, body: &str) -> Outgoing {
-    Outgoing { to: object(to), to_incarnation, body: json(body) }
+    Outgoing { to: object(to), to_incarnation, body: json(body), trace: None }
 }
 
 fn messages_come_in_the_order_in_which_they_were_sent(p: &mut Probe<'_>) {

@@ -69,10 +69,7 @@ impl Worker {
     }
 
     fn rss_mib(&self) -> Result<f64, BenchError> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-        kib.map(|kib| kib / 1_024.0).ok_or_else(|| BenchError::Wrong("no VmRSS of the child".into()))
+        rss_mib(self.child.id())
     }
 
     /// System calls of all its threads in so many seconds, scaled to a minute; none without strace.
@@ -97,6 +94,14 @@ impl Worker {
         let quiet = text.trim().is_empty() && output.status.code() != Some(127);
         Ok(total.or(quiet.then_some(0.0)).map(|calls| calls * 60.0 / f64::from(seconds)))
     }
+}
+
+/// Memory of a process.
+pub(super) fn rss_mib(pid: u32) -> Result<f64, BenchError> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map(|kib| kib / 1_024.0).ok_or_else(|| BenchError::Wrong("no VmRSS of the child".into()))
 }
 
 impl Drop for Worker {

@@ -10,6 +10,7 @@ mod load;
 mod objects;
 pub(crate) mod preprocess;
 mod rig;
+pub(crate) mod sync;
 
 pub(crate) use children::ChildTask;
 

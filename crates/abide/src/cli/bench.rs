@@ -10,12 +10,39 @@ const PREPROCESS_HELP: &str = "\
 Each contender converts the same scans, made for this run, in a process of its own with one thread: the default preset,
 the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.";
 
+const SYNC_HELP: &str = "\
+Clients are sockets of this process; the server is `abide serve` in a process of its own, on fresh stores. Both need a file for
+each socket: the limit on open files is raised as far as the system lets it.";
+
 /// One part of the bench.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchPart {
     /// Measure the conversion of scans to JPEG: time, bytes, likeness and memory.
     #[command(after_help = PREPROCESS_HELP)]
     Preprocess(PreprocessBench),
+    /// Measure sync: how fast a push reaches live clients, appends, a late joiner, and the memory of idle sockets.
+    #[command(after_help = SYNC_HELP)]
+    Sync(SyncBench),
+}
+
+/// Flags of the bench of sync.
+#[derive(Debug, Args)]
+pub(crate) struct SyncBench {
+    /// Clients that read one store live while events are pushed.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) clients: u64,
+
+    /// Pushes whose way to all of them is timed.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) pushes: u64,
+
+    /// Events of the log that is written and then read from its beginning.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) events: u64,
+
+    /// Sockets that are open and idle.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) idle: u64,
 }
 
 /// Flags of the bench of conversions.

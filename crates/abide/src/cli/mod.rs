@@ -3,6 +3,7 @@
 mod bench;
 #[cfg(test)]
 mod docs;
+mod ingest;
 mod links;
 mod preprocess;
 mod queue;
@@ -10,7 +11,8 @@ mod token;
 mod when;
 mod work;
 
-pub(crate) use bench::{BenchPart, PreprocessBench};
+pub(crate) use bench::{BenchPart, PreprocessBench, SyncBench};
+pub(crate) use ingest::{CollectionCommand, IngestArgs};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};
 pub(crate) use queue::{EnqueueArgs, ImportArgs, QueueCommand, RunArgs};
@@ -51,6 +53,19 @@ Exit codes:
   4    some files failed; each is named with its reason
   130  it was told to stop";
 
+const INGEST_HELP: &str = "\
+Images are converted and read, files are put into groups, and everything is described. Run again, it goes on where it was stopped;
+on a folder that is as it was it does nothing; on one that changed only what changed. New files join groups that are there; edited and
+removed files are new versions, and older versions stay. Groups keep their ids and names, and what was moved or renamed by hand stays so.
+
+Exit codes:
+  0    everything is in the collection
+  1    it failed
+  2    the command line or the configuration is wrong, or there is too little room on the disk
+  3    the data directory cannot be used
+  4    some files could not be converted; each is named with its reason
+  130  it was told to stop";
+
 const WORKER_HELP: &str = "\
 TASK_ID, BATCH_ID, INPUT_R2_KEY and CALLBACK_URL say what to do; INPUT_URL, OUTPUT_URL and UPLOADS_URL, or R2_ACCOUNT_ID,
 R2_ACCESS_KEY_ID, R2_SECRET_ACCESS_KEY and R2_BUCKET, how to get at bytes. docs/deploy.md has every variable.
@@ -87,6 +102,16 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Make an organized, described, versioned collection of a folder of scans, texts and images.
+    #[command(after_help = INGEST_HELP)]
+    Ingest(IngestArgs),
+    /// Look into collections, search them, export them and change them by hand.
+    #[command(after_help = EXIT_CODES)]
+    Collection {
+        /// What to do.
+        #[command(subcommand)]
+        command: CollectionCommand,
+    },
     /// Run the server until it is told to stop.
     #[command(after_help = EXIT_CODES)]
     Serve(ServerFlags),
@@ -234,6 +259,8 @@ impl Cli {
             }
             Command::Bench(bench) => bench.serve.map(|listen| listen.to_string()),
             Command::Queue { .. }
+            | Command::Ingest(_)
+            | Command::Collection { .. }
             | Command::Preprocess(_)
             | Command::Worker { .. }
             | Command::Job { .. }

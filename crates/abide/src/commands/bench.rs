@@ -7,8 +7,8 @@ use abide_engine::worker::done;
 use abide_engine::{JobContext, Registry};
 
 use crate::bench::preprocess::{self, Extent, Rival};
-use crate::bench::{self, Figures, Thoroughness};
-use crate::cli::{BenchFlags, BenchPart, PreprocessBench};
+use crate::bench::{self, Figures, Thoroughness, sync};
+use crate::cli::{BenchFlags, BenchPart, PreprocessBench, SyncBench};
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::failure::Failure;
@@ -21,8 +21,10 @@ pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result
     if flags.serve.is_some() {
         return serve(config, output);
     }
-    if let Some(BenchPart::Preprocess(flags)) = &flags.part {
-        return preprocess(&config.store.data_dir, flags, output);
+    match &flags.part {
+        Some(BenchPart::Preprocess(flags)) => return preprocess(&config.store.data_dir, flags, output),
+        Some(BenchPart::Sync(flags)) => return sync(&config.store.data_dir, flags, output),
+        None => {}
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::System)?;
@@ -50,6 +52,19 @@ fn preprocess(dir: &Path, flags: &PreprocessBench, output: Output) -> Result<(),
     std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
     let rows = rows?;
     output.data(&rows.table(), &rows)
+}
+
+/// Measures sync in a directory of its own that is removed afterwards.
+fn sync(dir: &Path, flags: &SyncBench, output: Output) -> Result<(), Failure> {
+    let SyncBench { clients, pushes, events, idle } = *flags;
+    let extent = sync::Extent { clients, pushes, events, idle };
+    let scratch = dir.join(format!("run-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let measured = sync::run(&scratch, extent, |phase| output.message(phase, &phase));
+    let figures = host::runtime()?.block_on(measured);
+    std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let figures = figures?;
+    output.data(&figures.table(), &figures)
 }
 
 /// Runs the bench in a directory of its own that is removed afterwards.

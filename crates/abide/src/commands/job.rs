@@ -10,7 +10,7 @@ use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, decoded, instant, shortened};
-use crate::reach::{self, Missing, Path};
+use crate::reach::{self, Far, Missing, Path};
 
 #[derive(Deserialize)]
 struct JobPage {
@@ -54,7 +54,7 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
         .with("after", args.page.after.as_ref());
     let most = usize::from(args.page.limit);
     let listed = reach::with(config, Missing::Refuse, async |client| {
-        Ok(reach::list(client, &path, "jobs", most).await?)
+        Ok(reach::list_far(client, &path, "jobs", most, Far::FullPages).await?)
     })?;
     let document = listed.into_document("jobs");
     let page: JobPage = decoded(&document)?;
@@ -71,12 +71,17 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
         ]
     };
     let rows: Vec<_> = page.jobs.iter().map(row).collect();
-    let mut text =
+    let text =
         columns(["JOB", "QUEUE", "KIND", "STATE", "ATTEMPT", "UNIQUE KEY", "UPDATED", "REASON"], &rows);
-    if let Some(next) = page.next {
-        text.push_str(&format!("more: --after {next}\n"));
+    output.data(&text, &document)?;
+    match page.next {
+        Some(next) if page.jobs.len() < most => {
+            output.note(&format!("looked for them down to job {next}; more: --after {next}"));
+        }
+        Some(next) => output.note(&format!("more: --after {next}")),
+        None => {}
     }
-    output.data(&text, &document)
+    Ok(())
 }
 
 fn show(config: &Config, job: i64, output: Output) -> Result<(), Failure> {

@@ -55,11 +55,12 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
         ]
     };
     let rows: Vec<_> = page.limits.iter().map(row).collect();
-    let mut text = columns(["KEY", "CONCURRENCY", "RATES", "IN USE", "WAITING", "OPENS"], &rows);
+    let text = columns(["KEY", "CONCURRENCY", "RATES", "IN USE", "WAITING", "OPENS"], &rows);
+    output.data(&text, &document)?;
     if let Some(next) = page.next {
-        text.push_str(&format!("more: --after {next}\n"));
+        output.note(&format!("more: --after {next}"));
     }
-    output.data(&text, &document)
+    Ok(())
 }
 
 fn rates(rates: &[Rate]) -> String {

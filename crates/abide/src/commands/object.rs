@@ -76,11 +76,12 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
         [name, object.version.to_string(), object.log_head.to_string(), instant(object.updated_at)]
     };
     let rows: Vec<_> = page.objects.iter().map(row).collect();
-    let mut text = columns(["OBJECT", "VERSION", "LOG", "UPDATED"], &rows);
+    let text = columns(["OBJECT", "VERSION", "LOG", "UPDATED"], &rows);
+    output.data(&text, &document)?;
     if let Some(next) = page.next {
-        text.push_str(&format!("more: --after {next}\n"));
+        output.note(&format!("more: --after {next}"));
     }
-    output.data(&text, &document)
+    Ok(())
 }
 
 fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) -> Result<(), Failure> {

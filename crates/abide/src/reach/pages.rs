@@ -27,12 +27,33 @@ impl Listed {
     }
 }
 
-/// At most `most` items of the list at `path`, whose pages have them in `field`. Pages with filters may end early.
+/// How far to read a list whose pages may end before they are full, because the server looks at so many items and no
+/// more for one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Far {
+    /// Until there is enough, or nothing more.
+    Enough,
+    /// Until a page is not full: however rare what is asked for is, it does not take long.
+    FullPages,
+}
+
+/// At most `most` items of the list at `path`, whose pages have them in `field`.
 pub(crate) async fn list(
     client: &Client,
     path: &Path,
     field: &str,
     most: usize,
+) -> Result<Listed, ReachError> {
+    list_far(client, path, field, most, Far::Enough).await
+}
+
+/// The same, but no further than `far`.
+pub(crate) async fn list_far(
+    client: &Client,
+    path: &Path,
+    field: &str,
+    most: usize,
+    far: Far,
 ) -> Result<Listed, ReachError> {
     let mut listed = Listed::default();
     loop {
@@ -40,11 +61,13 @@ pub(crate) async fn list(
         let room = (most - listed.items.len()).min(PAGE);
         let mut page: Value =
             client.get(&path.clone().with("limit", Some(room)).with("after", after)).await?;
+        let before = listed.items.len();
         if let Value::Array(items) = page[field].take() {
             listed.items.extend(items);
         }
         listed.next = Some(page["next"].take()).filter(|next| !next.is_null());
-        if listed.next.is_none() || listed.items.len() >= most {
+        let is_full = listed.items.len() - before >= room;
+        if listed.next.is_none() || listed.items.len() >= most || (far == Far::FullPages && !is_full) {
             return Ok(listed);
         }
     }

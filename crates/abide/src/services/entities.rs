@@ -18,7 +18,7 @@ const BLOBS: &str = "blobs";
 /// Where files are while they are uploaded.
 const UPLOADS: &str = "uploads";
 
-pub(super) fn add(hosted: &mut Hosted) -> Result<(), Failure> {
+pub(crate) fn add(hosted: &mut Hosted) -> Result<(), Failure> {
     Ok(abide_entities::register(&mut hosted.registry)?)
 }
 

@@ -1,16 +1,25 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
+pub(crate) mod collections;
 mod coordinator;
 mod defaults;
+pub(crate) mod describing;
 pub(crate) mod downloads;
+pub(crate) mod embedding;
 pub(crate) mod entities;
 mod links;
+pub(crate) mod model;
+pub(crate) mod organizer;
+mod pipeline;
 pub(crate) mod preprocess;
 pub(crate) mod sync;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use abide_engine::{Engine, Registry};
+use abide_entities::EntityStore;
+use abide_llm::Limiters;
 use abide_server::Services;
 
 use crate::config::Config;
@@ -18,8 +27,20 @@ use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
 
-/// What a service does once the engine runs and listens: it gets the engine and the address.
-pub(crate) type AfterStart = Box<dyn FnOnce(&Engine, SocketAddr) + Send>;
+/// What a service does once the engine runs and listens.
+pub(crate) type AfterStart = Box<dyn FnOnce(&Started<'_>) + Send>;
+
+/// What a service may use once everything runs.
+pub(crate) struct Started<'a> {
+    /// The engine.
+    pub(crate) engine: &'a Engine,
+    /// Where the server listens.
+    pub(crate) address: SocketAddr,
+    /// What lets requests of ours to our own server in.
+    pub(crate) token: &'a str,
+    /// Entities, if they are hosted.
+    pub(crate) entities: Option<Arc<dyn EntityStore>>,
+}
 
 /// What a process hosts.
 pub(crate) struct Hosted {
@@ -27,6 +48,8 @@ pub(crate) struct Hosted {
     pub(crate) registry: Registry,
     /// Routes beside the engine's.
     pub(crate) services: Services,
+    /// What all that ask the model share.
+    pub(crate) limiters: Limiters,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
     /// What is done once it runs.
@@ -41,6 +64,7 @@ impl Hosted {
         Hosted {
             registry,
             services: Services::default(),
+            limiters: Limiters::default(),
             defaults: Defaults::default(),
             after_start: Vec::new(),
             export: None,
@@ -57,6 +81,9 @@ impl Hosted {
         downloads::add(config, &mut hosted)?;
         preprocess::add(config, &mut hosted)?;
         entities::add(&mut hosted)?;
+        organizer::add(config, &mut hosted)?;
+        pipeline::add(config, &mut hosted)?;
+        collections::add(&mut hosted)?;
         Ok(hosted)
     }
 

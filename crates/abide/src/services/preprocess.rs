@@ -10,7 +10,9 @@ use std::time::Duration;
 use abide_blob::{Bucket, S3Options, Signer};
 use abide_core::limit::{LimitPolicy, Rate};
 use abide_core::name::LimitKey;
+use abide_engine::Object;
 use abide_engine::registry::RegisterError;
+use abide_pipeline::Pipeline;
 use abide_preprocess::launch::{Fly, FlyApp, Launcher, Local};
 use abide_preprocess::{Buckets, Credentials, Options, PhaseSettings, Service, Setup, Telling};
 use abide_sqlite::DataDir;
@@ -28,7 +30,11 @@ const KEY: &str = "preprocess.key";
 
 /// Adds the service as it is configured.
 pub(crate) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    let setup = setup(config)?;
+    let mut setup = setup(config)?;
+    // Who delivers to nobody tells the pipeline of this server.
+    if setup.worker_url.is_empty() {
+        setup.options.tell = Some(Pipeline::KIND.to_owned());
+    }
     add_defaults(config, hosted)?;
     let orchestrator_url = config.preprocess.orchestrator_url.clone();
     begin(hosted, setup, orchestrator_url).map(drop)
@@ -43,15 +49,15 @@ pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Se
     let service = Service::register(&mut hosted.registry, setup)?;
     hosted.services.preprocess = Some(service.clone());
     let beginning = service.clone();
-    hosted.after_start.push(Box::new(move |engine, address| {
+    hosted.after_start.push(Box::new(move |started| {
         // What workers of a server that was killed left behind: the data directory is ours, and none of ours runs yet.
         if let Some(left) = work_dir.filter(|left| left.exists())
             && let Err(error) = fs::remove_dir_all(&left)
         {
             tracing::warn!(target: "preprocess", %error, dir = %left.display(), "not emptied");
         }
-        let url = if url.is_empty() { format!("http://{address}/preprocess") } else { url };
-        beginning.begin(engine.clone(), url);
+        let url = if url.is_empty() { format!("http://{}/preprocess", started.address) } else { url };
+        beginning.begin(started.engine.clone(), url);
     }));
     Ok(service)
 }

@@ -1,6 +1,7 @@
 //! The sync backend: logs of stores, and who may see them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide_links::auth::keys::ApiKeys;
 use abide_links::auth::{Authority, JwtKeys, Verifier};
@@ -10,20 +11,43 @@ use abide_server::SyncService;
 use super::Hosted;
 use crate::config::{Config, Sync};
 use crate::failure::Failure;
+use crate::open_files;
+
+/// Files that stay for connections and the store.
+const OTHER_FILES: u64 = 1_024;
+/// Sockets that are taken on any system.
+const SOCKETS_MIN: u32 = 128;
 
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    add_for(authority(config)?, hosted)
+    let files = open_files::raise();
+    let max_sockets = sockets_within(files, config.sync.max_sockets);
+    if max_sockets < config.sync.max_sockets {
+        tracing::info!(
+            target: "sync", files, max_sockets,
+            "fewer sockets are taken than sync.max_sockets says: the system does not allow more open files"
+        );
+    }
+    let recheck = Duration::from_millis(config.sync.recheck_ms);
+    let authority = Arc::new(authority(config)?);
+    add_for(SyncService { authority, max_sockets, recheck }, hosted)
+}
+
+/// As many sockets as are wanted and as there are files for.
+fn sockets_within(files: u64, wanted: u32) -> u32 {
+    let room = u32::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(u32::MAX);
+    wanted.min(room.max(SOCKETS_MIN))
 }
 
 /// Only the command that hosts it may do anything.
 pub(super) fn add_private(hosted: &mut Hosted) -> Result<(), Failure> {
-    add_for(Authority::Checked { tokens: None }, hosted)
+    let authority = Arc::new(Authority::Checked { tokens: None });
+    add_for(SyncService { authority, max_sockets: SOCKETS_MIN, recheck: Duration::from_secs(30) }, hosted)
 }
 
-fn add_for(authority: Authority, hosted: &mut Hosted) -> Result<(), Failure> {
+fn add_for(service: SyncService, hosted: &mut Hosted) -> Result<(), Failure> {
     hosted.registry.object(SyncLog::with_processor())?;
     hosted.registry.object(ApiKeys)?;
-    hosted.services.sync = Some(SyncService { authority: Arc::new(authority) });
+    hosted.services.sync = Some(service);
     Ok(())
 }
 
@@ -59,4 +83,22 @@ fn jwt_keys(config: &Sync) -> Result<Option<(&'static str, JwtKeys)>, Failure> {
 pub(crate) fn read_key(option: &'static str, file: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
         .map_err(|error| Failure::SyncKey { option, reason: format!("{file} cannot be read: {error}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sockets_within;
+
+    #[test]
+    fn sockets_leave_files_for_everything_else() {
+        for (files, wanted, expected) in [
+            (20_000, 16_384, 16_384),
+            (4_096, 16_384, 3_072),
+            (1_024, 16_384, 128),
+            (1_024, 5, 5),
+            (u64::MAX, 9, 9),
+        ] {
+            assert_eq!(sockets_within(files, wanted), expected, "{wanted} of {files}");
+        }
+    }
 }

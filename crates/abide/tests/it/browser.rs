@@ -1,5 +1,14 @@
 //! The page at `/` in a real browser, against the real server.
 
+use abide_coordinator::ToCoordinator;
+use abide_core::dead::DeadId;
+use abide_core::event::EventRef;
+use abide_core::json::Json;
+use abide_core::object::ObjectKey;
+use abide_core::time::Time;
+use abide_sqlite::{DataDir, SqliteStore};
+use abide_store::write::{AfterFailure, EventFate, FailEvent};
+use abide_store::{Store, Write, Written};
 use serde_json::{Value, json};
 
 use crate::chromium::Browser;
@@ -15,17 +24,46 @@ fn the_page_shows_what_happens_and_lets_people_act() {
         return;
     };
     let place = Place::new();
+    let dead = a_letter_dies(&place);
     let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
     let url = format!("http://{}/", served.address);
     served.ok("POST /v1/jobs", r#"{"queue":"mail","kind":"send","max_attempts":1,"payload":"<b>hi</b>"}"#);
     browser.open(&url, IS_LIVE);
 
+    a_dead_letter_of_an_object_is_replayed(&mut browser, &served, dead);
     queues_are_paused_and_resumed(&mut browser, &served);
     a_dead_letter_is_replayed(&mut browser, &served);
     messages_are_submitted(&mut browser, &served);
     it_fits_small_and_dark_screens(&mut browser);
     a_token_is_asked_for(&mut browser, &served, &url);
     assert_eq!(browser.errors, Vec::<Value>::new());
+}
+
+/// Leaves a data directory in which a message to a coordinator has used up its attempts. Its turn would succeed now.
+fn a_letter_dies(place: &Place) -> DeadId {
+    let dir = DataDir::open(&place.path("work/data")).unwrap();
+    let mut store = SqliteStore::open(dir.path()).unwrap();
+    let to = ObjectKey::new("coordinator", "main-coordinator").unwrap();
+    let body = Json::encode(&ToCoordinator::Begin { work_ids: Vec::new() }).unwrap();
+    let sent = store.write(Time(1), &[Write::Send { to, body }]).unwrap();
+    let Written::Sent(message) = sent.written[0] else { panic!("{sent:?}") };
+    let fail = FailEvent {
+        event: EventRef::Message(message),
+        error: "the tape was torn".to_owned(),
+        then: AfterFailure::Dead,
+    };
+    let failed = store.write(Time(2), &[Write::FailEvent(fail)]).unwrap();
+    let Written::EventFailed(EventFate::Dead(id)) = failed.written[0] else { panic!("{failed:?}") };
+    id
+}
+
+fn a_dead_letter_of_an_object_is_replayed(browser: &mut Browser, served: &Served, DeadId(id): DeadId) {
+    let letter = format!("#dead-list [data-dead='{id}']");
+    browser.wait(&says(&letter, "coordinator/main-coordinator"));
+    browser.wait(&says(&letter, "the tape was torn"));
+    browser.click(&format!("{letter} button"));
+    browser.wait(&says("#dead-list", "None: nothing has failed for good."));
+    assert_eq!(served.ok("GET /v1/dead", "")["dead"], json!([]), "it was replayed, and its turn succeeded");
 }
 
 fn text(selector: &str) -> String {

@@ -49,6 +49,8 @@ fn every_option_is_shown_with_its_value_and_source() {
     links.metadata_lane                    8             default
     links.ai_lane                          3             default
     sync.open                              true          default
+    sync.max_sockets                       16384         default
+    sync.recheck_ms                        30000         default
     sync.jwt_secret                        (not set)     default
     sync.jwt_public_key_file                             default
     sync.jwt_private_key_file                            default
@@ -112,6 +114,16 @@ fn every_option_is_shown_with_its_value_and_source() {
     entities.url                                         default
     entities.token                         (not set)     default
     entities.max_upload_bytes              104857600     default
+    organizer.orchestrator_url                           default
+    organizer.orchestrator_token           (not set)     default
+    organizer.max_tokens                   163839        default
+    organizer.token_budget_percentage      0.3           default
+    organizer.timeout_ms                   180000        default
+    organizer.max_retries_per_pi           3             default
+    organizer.max_callback_retries         3             default
+    organizer.alarm_interval_ms            100           default
+    organizer.retain_for_ms                2592000000    default
+    organizer.batch_budget_micros          0             default
     telemetry.otlp_endpoint                              default
     telemetry.otlp_headers                 (not set)     default
     telemetry.service_name                 abide         default
@@ -124,8 +136,8 @@ fn every_option_is_shown_with_its_value_and_source() {
 fn json_says_the_same() {
     let mut run = busy_place().run("config show --json --listen 127.0.0.1:3");
     // The table above has every option; here some sections stand for all.
-    let left_out =
-        ["preprocess.", "launcher.", "buckets."].map(|section| format!("      \"option\": \"{section}"));
+    let left_out = ["preprocess.", "launcher.", "buckets.", "organizer."]
+        .map(|section| format!("      \"option\": \"{section}"));
     let blocks = run.stdout.split("    {\n");
     let kept = blocks.filter(|block| !left_out.iter().any(|section| block.starts_with(section)));
     run.stdout = kept.collect::<Vec<_>>().join("    {\n");
@@ -348,6 +360,26 @@ fn json_says_the_same() {
           "env": "ABIDE_SYNC_OPEN",
           "secret": false,
           "doc": "Whether everybody who reaches the server may sync, while no key for tokens is set; on loopback only."
+        },
+        {
+          "option": "sync.max_sockets",
+          "value": 16384,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_MAX_SOCKETS",
+          "secret": false,
+          "doc": "Sockets at the same time; fewer if the system does not allow as many open files."
+        },
+        {
+          "option": "sync.recheck_ms",
+          "value": 30000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_SYNC_RECHECK_MS",
+          "secret": false,
+          "doc": "How often access of an open socket is asked for again, in milliseconds; at least every 30 s."
         },
         {
           "option": "sync.jwt_secret",

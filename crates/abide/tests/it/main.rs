@@ -1,7 +1,9 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
 mod bench_preprocess;
+mod bench_sync;
 mod browser;
+mod browser_links;
 mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
 mod client;
@@ -12,6 +14,7 @@ mod environment;
 mod exit_code;
 mod feed;
 mod full_disk;
+mod ingest;
 mod kill;
 mod kill_work;
 mod links;
@@ -22,4 +25,5 @@ mod queue;
 mod serve;
 mod served;
 mod steer;
+mod sync_kill;
 mod telemetry;

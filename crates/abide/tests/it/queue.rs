@@ -1,6 +1,7 @@
 //! The work queue as people use it: lists in, files out, beside a server and without one.
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -188,6 +189,19 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     assert_eq!(place.run("restore half.db --data-dir three").code, Some(3));
     assert!(!place.path("work/three/abide.db").exists());
     drop(served);
+}
+
+#[test]
+fn where_files_cannot_be_saved_no_job_is_tried() {
+    let place = place().file("work/a_file", "");
+    assert_eq!(place.run("queue enqueue a {\"url\":\"http://127.0.0.1:9999/\"}").code, Some(0));
+    for (out, why) in [("/etc/of-the-system", "it belongs to the system"), ("a_file", "a_file failed: ")] {
+        let run = place.run(&format!("queue run --drain --out {out}"));
+        assert!(run.code == Some(2) && run.stderr.contains(why), "{run}");
+    }
+    assert!(!Path::new("/etc/of-the-system").exists());
+    let job = &ok(&place.run("job list --json"))["jobs"][0];
+    assert_eq!((&job["state"], &job["attempt"]), (&json!("ready"), &json!(0)));
 }
 
 #[test]

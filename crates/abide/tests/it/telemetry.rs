@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use abide_fetch::testing::{Server, reply};
 use serde_json::json;
 
 use crate::feed::Feed;
@@ -172,6 +173,95 @@ fn a_trace_goes_from_the_request_through_the_job_to_each_attempt() {
     {
         assert!(names.contains(name), "{name} is not among {names:?}");
     }
+}
+
+/// The names of spans below the one with this id, each with those below it.
+fn below(spans: &[Message], id: &str) -> BTreeSet<String> {
+    let children = spans.iter().filter(|span| span.hex(4) == id);
+    children
+        .flat_map(|child| {
+            let inner = below(spans, &child.hex(2));
+            let name = child.text(5);
+            let deeper = inner.into_iter().map({
+                let name = name.clone();
+                move |inner| format!("{name} > {inner}")
+            });
+            [name].into_iter().chain(deeper).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// A place whose commands send to a collector.
+fn with(collector: &Collector) -> Place {
+    Place::new()
+        .env("ABIDE_TELEMETRY_OTLP_ENDPOINT", &format!("http://{}/", collector.address))
+        .env("ABIDE_TELEMETRY_OTLP_HEADERS", "x-key=secret")
+        .env("ABIDE_FETCH_ALLOW_PRIVATE", "true")
+}
+
+#[test]
+fn a_download_is_told_step_by_step() {
+    let collector = Collector::start();
+    let files = Server::start(|request| match request.path.as_str() {
+        "/a" => reply(200, &[], b"content"),
+        _ => reply(404, &[], b""),
+    });
+    let place = with(&collector);
+    let mut enter = place.command("queue enqueue a");
+    let entered = enter.arg(json!({ "url": files.url("/a"), "resolver_hint": "arxiv" }).to_string()).output();
+    assert!(entered.unwrap().status.success());
+    let run = place.run("queue run --drain --out files");
+    assert_eq!(run.code, Some(0), "{run}");
+
+    let (spans, metrics) = collector.messages();
+    let one = |name: &str| {
+        let found: Vec<_> = spans.iter().filter(|span| span.text(5) == name).collect();
+        let [span] = found[..] else { panic!("{} spans have the name {name}", found.len()) };
+        span
+    };
+    let steps: Vec<String> = below(&spans, &one("job").hex(2)).into_iter().collect();
+    assert_eq!(
+        steps,
+        [
+            "artifact",
+            "artifact > finalize",
+            "artifact > http.request",
+            "artifact > prepare",
+            "artifact > stream"
+        ]
+    );
+    let says = |span: &Message, text: &str| String::from_utf8_lossy(&span.0).contains(text);
+    let dispatch = one("orchestrator.dispatch");
+    assert!(says(dispatch, "leased") && dispatch.hex(1) != one("job").hex(1));
+    assert!(says(one("artifact"), "artifact.id") && says(one("artifact"), "arxiv"));
+    assert!(spans.iter().any(|span| span.text(5) == "http.request" && says(span, "http.status_code")));
+    let of_files = |span: &&Message| says(span, &files.url("/a"));
+    assert_eq!(spans.iter().filter(of_files).count(), 0, "no span has a URL");
+    assert!(metrics.iter().any(|metric| metric.text(1) == "contentdownload_jobs_completed_total"));
+}
+
+#[test]
+fn a_trace_goes_on_through_objects_and_their_messages() {
+    let collector = Collector::start();
+    let place = with(&collector);
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let mut feed = Feed::of(&served);
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let came_with = format!("00-{trace}-b7ad6b7169203331-01");
+    let item = json!({ "message": "hello", "delay": 0, "mode": "queue" }).to_string();
+    let headers = [("traceparent", came_with.as_str())];
+    let made = served.client().request("POST /coordinator/demo/queue", &headers, &item).unwrap();
+    assert_eq!(made.status, 200, "{}", made.body);
+    feed.until(|data| data["to"] == "done");
+    let job = served.ok("GET /v1/jobs", "")["jobs"][0].clone();
+    let (code, stderr) = served.terminate();
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let (spans, _) = collector.messages();
+    let request = spans.iter().find(|span| span.text(5) == "POST /coordinator/{name}/queue").unwrap();
+    assert_eq!(job["trace"], json!(format!("00-{trace}-{}-01", request.hex(2))));
+    let attempt = spans.iter().find(|span| span.text(5) == "job").unwrap();
+    assert_eq!((attempt.hex(1), attempt.hex(4)), (trace.to_owned(), request.hex(2)));
 }
 
 #[test]

@@ -107,12 +107,14 @@ pub(super) async fn put(
     At(at): At<BlobAt>,
     Params(signed): Params<Signed>,
     body: Body,
-) -> Result<StatusCode, ApiError> {
+) -> Result<Response, ApiError> {
     check(&app, &at, &signed, Access::Put)?;
     let bucket = service(&app).buckets().get(at.which);
     let stream = body.into_data_stream();
-    bucket.put_stream(&at.key, stream, "application/octet-stream", INPUT_BYTES).await.map_err(failed)?;
-    Ok(StatusCode::OK)
+    let put = bucket.put_stream(&at.key, stream, "application/octet-stream", INPUT_BYTES).await;
+    let bytes = put.map_err(failed)?;
+    // Clients of buckets give back what they were told of each part.
+    Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response())
 }
 
 /// Gives a live attempt URLs for its outputs: beside its input in staging, below its asset in the archive.

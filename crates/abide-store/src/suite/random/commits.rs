@@ -167,5 +167,7 @@ fn outgoing(random: &mut Seed, known: &Known) -> Outgoing {
         3 => Some(Incarnation(7)),
         _ => None,
     };
-    Outgoing { to, to_incarnation, body: json(random) }
+    let trace =
+        chance(random, 25).then(|| "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned());
+    Outgoing { to, to_incarnation, body: json(random), trace }
 }

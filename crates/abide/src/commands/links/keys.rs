@@ -55,9 +55,10 @@ fn list(config: &Config, after: Option<&str>, output: Output) -> Result<(), Fail
     let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
     let KeyPage { keys, next } = decoded(&document)?;
     let rows: Vec<_> = keys.into_iter().map(|key| [key.id, key.org, key.source]).collect();
-    let mut text = columns(["ID", "ORG", "SOURCE"], &rows);
+    let text = columns(["ID", "ORG", "SOURCE"], &rows);
+    output.data(&text, &document)?;
     if let Some(next) = next {
-        text.push_str(&format!("more: --after {next}\n"));
+        output.note(&format!("more: --after {next}"));
     }
-    output.data(&text, &document)
+    Ok(())
 }

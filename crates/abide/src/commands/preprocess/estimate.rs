@@ -23,16 +23,20 @@ const SPARE_BYTES: u64 = 64 << 20;
 
 /// What a folder will need.
 #[derive(Debug)]
-pub(super) struct Estimate {
-    pub(super) needed_bytes: u64,
-    pub(super) free_bytes: u64,
+pub(in crate::commands) struct Estimate {
+    pub(in crate::commands) needed_bytes: u64,
+    pub(in crate::commands) free_bytes: u64,
     default: Duration,
     fast: Duration,
 }
 
 impl Estimate {
     /// Computed from headers of the first files and the speed of this machine.
-    pub(super) fn of(folder: &Folder, out: &Path, in_flight: usize) -> Result<Estimate, Failure> {
+    pub(in crate::commands) fn of(
+        folder: &Folder,
+        out: &Path,
+        in_flight: usize,
+    ) -> Result<Estimate, Failure> {
         let place = out.ancestors().find(|place| place.exists()).unwrap_or(out);
         let unreadable = |error| Failure::Input { path: place.to_owned(), error };
         let same_device = fs::metadata(place).map_err(unreadable)?.dev() == folder.device;
@@ -50,7 +54,7 @@ impl Estimate {
         })
     }
 
-    pub(super) fn time(&self, preset: PresetArg) -> Duration {
+    pub(in crate::commands) fn time(&self, preset: PresetArg) -> Duration {
         match preset {
             PresetArg::Default => self.default,
             PresetArg::Fast => self.fast,
@@ -58,7 +62,7 @@ impl Estimate {
     }
 
     /// Refuses what would fill the disk.
-    pub(super) fn check(&self, out: &Path) -> Result<(), Failure> {
+    pub(in crate::commands) fn check(&self, out: &Path) -> Result<(), Failure> {
         if self.needed_bytes + SPARE_BYTES <= self.free_bytes {
             return Ok(());
         }

@@ -15,25 +15,25 @@ const DEPTH: usize = 64;
 
 /// A folder as it was looked at.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(in crate::commands) struct Folder {
     /// Where it is.
-    pub(super) root: PathBuf,
+    pub(in crate::commands) root: PathBuf,
     /// Its files, by path.
-    pub(super) files: Vec<File>,
+    pub(in crate::commands) files: Vec<File>,
     /// All their bytes.
-    pub(super) bytes: u64,
+    pub(in crate::commands) bytes: u64,
     /// The device that they are on.
-    pub(super) device: u64,
+    pub(in crate::commands) device: u64,
 }
 
 /// One file.
-#[derive(Debug)]
-pub(super) struct File {
+#[derive(Debug, Clone)]
+pub(in crate::commands) struct File {
     /// From the root.
-    pub(super) path: String,
-    pub(super) bytes: u64,
-    modified: i64,
-    pub(super) content_type: &'static str,
+    pub(in crate::commands) path: String,
+    pub(in crate::commands) bytes: u64,
+    pub(in crate::commands) modified_ms: i64,
+    pub(in crate::commands) content_type: &'static str,
 }
 
 /// By how names end: what phases and people take it for.
@@ -57,14 +57,14 @@ const TYPES: [(&str, &str); 14] = [
 const CONVERTED: [&str; 5] = ["image/tiff", "image/jpeg", "image/png", "image/webp", "application/pdf"];
 
 impl File {
-    pub(super) fn is_convertible(&self) -> bool {
+    pub(in crate::commands) fn is_convertible(&self) -> bool {
         CONVERTED.contains(&self.content_type)
     }
 }
 
 impl Folder {
     /// Looks at a folder. Links are not followed.
-    pub(super) fn read(dir: &Path) -> Result<Folder, Failure> {
+    pub(in crate::commands) fn read(dir: &Path) -> Result<Folder, Failure> {
         let unreadable = |path: &Path, error: io::Error| Failure::Input { path: path.to_owned(), error };
         let root = dir.canonicalize().map_err(|error| unreadable(dir, error))?;
         let metadata = fs::metadata(&root).map_err(|error| unreadable(&root, error))?;
@@ -89,30 +89,30 @@ impl Folder {
     }
 
     /// Files that a phase takes.
-    pub(super) fn convertible(&self) -> impl Iterator<Item = &File> {
+    pub(in crate::commands) fn convertible(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_convertible())
     }
 
     /// The same for the same files, so that the same command goes on.
-    pub(super) fn batch_id(&self) -> String {
+    pub(in crate::commands) fn batch_id(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.root.as_os_str().as_encoded_bytes());
         for file in &self.files {
             hash.update(file.path.as_bytes());
             hash.update(file.bytes.to_le_bytes());
-            hash.update(file.modified.to_le_bytes());
+            hash.update(file.modified_ms.to_le_bytes());
         }
         let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("folder-{digest}")
     }
 
     /// Where a file is in staging.
-    pub(super) fn key(&self, batch: &str, file: &File) -> String {
+    pub(in crate::commands) fn key(&self, batch: &str, file: &File) -> String {
         format!("staging/{batch}/{}", file.path)
     }
 
     /// The manifest of the folder as one batch, one directory after the other.
-    pub(super) fn manifest(&self, batch: &str) -> Value {
+    pub(in crate::commands) fn manifest(&self, batch: &str) -> Value {
         let entries = self.files.iter().map(|file| {
             json!({
                 "r2_key": self.key(batch, file),
@@ -143,7 +143,7 @@ fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Failu
     Ok(File {
         path: relative.to_owned(),
         bytes: metadata.len(),
-        modified: metadata.mtime(),
+        modified_ms: metadata.mtime() * 1_000 + metadata.mtime_nsec() / 1_000_000,
         content_type: known.map_or("application/octet-stream", |(_, content_type)| content_type),
     })
 }

@@ -1,8 +1,8 @@
 //! `abide preprocess`: a folder of scans to web images and pages, in this process.
 
-mod estimate;
+pub(super) mod estimate;
 mod export;
-mod folder;
+pub(super) mod folder;
 mod progress;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,9 +37,9 @@ const LONG: Duration = Duration::from_secs(10 * 60);
 
 /// How an input ended that was not converted.
 #[derive(Debug, Serialize)]
-struct Left {
-    file: String,
-    reason: String,
+pub(super) struct Left {
+    pub(super) file: String,
+    pub(super) reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -142,16 +142,38 @@ fn say(folder: &Folder, estimate: &Estimate, preset: PresetArg, output: Output) 
 
 /// Brings the folder's files to staging, starts the batch or finds it, and waits until it is done.
 async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) -> Result<Summary, Failure> {
-    let site = service.site().await;
     let batch = folder.batch_id();
-    let known = site.ask::<StatusAnswer>(&batch, &Call::Status).await;
+    let status = convert(service, folder, &batch, output).await?;
+    let site = service.site().await;
+    let exported = export::export(service, &site, folder, &batch, out).await?;
+    let (passed_through, failed) = ends(&site, &batch, folder).await?;
+    Ok(Summary {
+        batch,
+        out: out.display().to_string(),
+        converted: status.inputs.converted,
+        passed_through,
+        failed,
+        written: exported.files,
+        written_bytes: exported.bytes,
+    })
+}
+
+/// Starts the batch of a folder or finds it, and waits until it is done.
+pub(super) async fn convert(
+    service: &Service,
+    folder: &Folder,
+    batch: &str,
+    output: Output,
+) -> Result<StatusAnswer, Failure> {
+    let site = service.site().await;
+    let known = site.ask::<StatusAnswer>(batch, &Call::Status).await;
     if !known.is_ok_and(|status| status.status != "ERROR") {
-        let message = stage(service, folder, &batch).await?;
-        site.ask::<StartAnswer>(&batch, &Call::Start(Box::new(message))).await.map_err(asking)?;
+        let message = stage(service, folder, batch).await?;
+        site.ask::<StartAnswer>(batch, &Call::Start(Box::new(message))).await.map_err(asking)?;
     }
     let mut progress = Progress::new(output);
     let status = loop {
-        let status = match site.ask::<StatusAnswer>(&batch, &Call::Status).await {
+        let status = match site.ask::<StatusAnswer>(batch, &Call::Status).await {
             Ok(status) => status,
             // One that begins anew is gone for a moment.
             Err(CallError::Refused(_)) => {
@@ -167,23 +189,13 @@ async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) ->
         }
     };
     progress.end();
-    if let Some(error) = status.error {
-        return Err(Failure::Unusable(format!("the batch ended with an error: {error}")));
+    match status.error {
+        Some(error) => Err(Failure::Unusable(format!("the batch ended with an error: {error}"))),
+        None => Ok(status),
     }
-    let exported = export::export(service, &site, folder, &batch, out).await?;
-    let (passed_through, failed) = ends(&site, &batch, folder).await?;
-    Ok(Summary {
-        batch,
-        out: out.display().to_string(),
-        converted: status.inputs.converted,
-        passed_through,
-        failed,
-        written: exported.files,
-        written_bytes: exported.bytes,
-    })
 }
 
-fn asking(error: CallError) -> Failure {
+pub(super) fn asking(error: CallError) -> Failure {
     Failure::Unusable(format!("the batch does not answer: {error}"))
 }
 
@@ -215,7 +227,11 @@ async fn stage(service: &Service, folder: &Folder, batch: &str) -> Result<QueueM
 }
 
 /// Inputs that were not converted, each with its reason.
-async fn ends(site: &Site, batch: &str, folder: &Folder) -> Result<(Vec<Left>, Vec<Left>), Failure> {
+pub(super) async fn ends(
+    site: &Site,
+    batch: &str,
+    folder: &Folder,
+) -> Result<(Vec<Left>, Vec<Left>), Failure> {
     let (mut passed_through, mut failed) = (Vec::new(), Vec::new());
     let mut after = None;
     let mut files = folder.files.iter();

@@ -11,7 +11,7 @@ use crate::output::Output;
 /// A line is said each so many parts of a phase.
 const PARTS: u64 = 10;
 
-pub(super) struct Progress {
+pub(in crate::commands) struct Progress {
     output: Output,
     bars: Option<MultiProgress>,
     of_phases: BTreeMap<String, ProgressBar>,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(output: Output) -> Progress {
+    pub(in crate::commands) fn new(output: Output) -> Progress {
         let shown = output == Output::Text && io::stderr().is_terminal();
         Progress {
             output,
@@ -29,7 +29,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn show(&mut self, status: &StatusAnswer) {
+    pub(in crate::commands) fn show(&mut self, status: &StatusAnswer) {
         for phase in status.phases.iter().filter(|phase| phase.progress.tasks_total > 0) {
             match &self.bars {
                 Some(bars) => {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn end(self) {
+    pub(in crate::commands) fn end(self) {
         for bar in self.of_phases.values() {
             bar.finish();
         }

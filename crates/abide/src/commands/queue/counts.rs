@@ -9,6 +9,8 @@ use crate::reach::{Client, Path, ReachError};
 pub(super) struct QueueDocument {
     pub(super) policy: PolicyDocument,
     pub(super) counts: EngineCounts,
+    /// Jobs that ended in a second, lately.
+    pub(super) rate: f64,
 }
 
 /// What matters here of a queue's policy.
@@ -69,9 +71,11 @@ impl Counts {
 /// The queue now. One that nobody has used or set is empty.
 pub(super) async fn read(client: &Client, queue: &str) -> Result<QueueDocument, ReachError> {
     match client.get(&Path::v1(["queues", queue])).await {
-        Err(ReachError::Refused { code, .. }) if code == "unknown_queue" => {
-            Ok(QueueDocument { policy: PolicyDocument::default(), counts: EngineCounts::default() })
-        }
+        Err(ReachError::Refused { code, .. }) if code == "unknown_queue" => Ok(QueueDocument {
+            policy: PolicyDocument::default(),
+            counts: EngineCounts::default(),
+            rate: 0.0,
+        }),
         answer => answer,
     }
 }

@@ -105,7 +105,7 @@ mod tests {
             [
                 (1, Ok("a".to_owned())),
                 (4, Err("it is not a JSON object".to_owned())),
-                (5, Err("invalid type: integer `1`, expected a string at line 1 column 9".to_owned())),
+                (5, Err("url: invalid type: integer `1`, expected a string at column 9".to_owned())),
                 (6, Ok("b".to_owned())),
             ]
         );

@@ -8,12 +8,13 @@ use abide_core::json::Json;
 use abide_core::limits::CLAIM_ITEMS;
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
 use abide_core::time::Time;
-use abide_engine::{JobContext, Worker};
+use abide_engine::{JobContext, Telemetry, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
+use tracing::Instrument;
 
 use super::tally::Tally;
 use crate::reach::{Client, Path, ReachError};
@@ -39,6 +40,7 @@ pub(super) struct Puller {
     pub(super) worker: Arc<dyn Worker>,
     /// How many more may start.
     pub(super) tally: Tally,
+    pub(super) telemetry: Arc<dyn Telemetry>,
 }
 
 /// What a puller is told. Each says more than the one before it.
@@ -174,7 +176,8 @@ impl Puller {
         let at = lease.lease;
         let (notes, mut noted) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
-        let mut run = self.worker.run(JobContext::new(lease, notes, stopped));
+        let span = self.telemetry.attempt(&lease);
+        let mut run = self.worker.run(JobContext::new(lease, notes, stopped)).instrument(span);
         let mut beat = tokio::time::interval(Duration::from_millis(self.lease_ms.unsigned_abs() / 3));
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.tick().await;

@@ -3,10 +3,13 @@
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
+use abide_engine::telemetry::LogsOnly;
+use abide_fetch::download::make_dir;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -19,8 +22,10 @@ use super::puller::{Puller, Told};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
 use crate::config::Config;
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::host::{runtime, told_to_stop};
+use crate::logging;
 use crate::output::Output;
 use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
 use crate::services::{Hosted, downloads};
@@ -48,8 +53,20 @@ struct Ran {
     seconds: f64,
 }
 
-/// Runs until there is a reason to end.
+/// Runs until there is a reason to end, and sends what is known of it to a collector, if there is one.
 pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(), Failure> {
+    let export = Export::start(&config.telemetry)?;
+    if let Some(export) = &export {
+        logging::start_export(export)?;
+    }
+    let ran = work(config, args, export.as_ref(), output);
+    if let Some(export) = export {
+        export.end();
+    }
+    ran
+}
+
+fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output) -> Result<(), Failure> {
     let queue = QueueName::new(&args.queue)?;
     let limits = limits(args)?;
     let slots = args.workers.map_or(config.downloads.workers, usize::from);
@@ -59,6 +76,9 @@ pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(),
         None => downloads::dir(config),
     };
     let dir = absolute(dir)?;
+    // Before any job starts: each of them would find out for itself, and fail.
+    make_dir(&dir)
+        .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
     let worker =
         Counted { worker: Downloads::new(downloads::fetcher(&config.fetch)?, dir), tally: tally.clone() };
@@ -66,7 +86,7 @@ pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(),
         let told = told_to_stop().map_err(Failure::System)?;
         set_limits(config, &limits).await?;
         let reach = Reach::open(config, Missing::Create, || {
-            let mut hosted = Hosted::for_commands(config)?;
+            let mut hosted = Hosted { export: export.cloned(), ..Hosted::for_commands(config)? };
             hosted.registry.worker(queue.as_str(), DOWNLOAD, slots, worker.clone())?;
             Ok(hosted)
         })
@@ -74,7 +94,20 @@ pub(super) fn run(config: &Config, args: &RunArgs, output: Output) -> Result<(),
         let client = reach.client().clone();
         let began = Instant::now();
         let pulling = match &reach {
-            Reach::Server(client) => Some(pull(config, client, &queue, slots, worker, &tally)),
+            Reach::Server(client) => {
+                let puller = Puller {
+                    client: client.clone(),
+                    name: format!("queue-run-{}", std::process::id()),
+                    queue: queue.to_string(),
+                    kind: DOWNLOAD,
+                    slots,
+                    lease_ms: config.jobs.lease_ms,
+                    worker: Arc::new(worker),
+                    tally: tally.clone(),
+                    telemetry: export.map_or_else(|| Arc::new(LogsOnly) as Arc<_>, Export::spans),
+                };
+                Some(Pulling::start(puller))
+            }
             Reach::Own(..) => None,
         };
         let place = if pulling.is_some() { "for the running server" } else { "in this process" };
@@ -127,29 +160,12 @@ struct Pulling {
     puller: JoinHandle<Result<(), ReachError>>,
 }
 
-fn pull(
-    config: &Config,
-    client: &Client,
-    queue: &QueueName,
-    slots: usize,
-    worker: Counted<Downloads>,
-    tally: &Tally,
-) -> Pulling {
-    let (tell, told) = watch::channel(Told::Run);
-    let puller = Puller {
-        client: client.clone(),
-        name: format!("queue-run-{}", std::process::id()),
-        queue: queue.to_string(),
-        kind: DOWNLOAD,
-        slots,
-        lease_ms: config.jobs.lease_ms,
-        worker: std::sync::Arc::new(worker),
-        tally: tally.clone(),
-    };
-    Pulling { tell, puller: tokio::spawn(puller.run(told)) }
-}
-
 impl Pulling {
+    fn start(puller: Puller) -> Pulling {
+        let (tell, told) = watch::channel(Told::Run);
+        Pulling { tell, puller: tokio::spawn(puller.run(told)) }
+    }
+
     /// Pulls until `watched` says why to end, then lets what runs finish, and stops it when half of the time is over.
     async fn beside(
         self,

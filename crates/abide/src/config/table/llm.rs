@@ -7,17 +7,20 @@ section! {
         base_url: String = {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
+            aliases: &["DEEPINFRA_BASE_URL"],
         }
         /// Key that it wants.
         api_key: String = {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
+            aliases: &["DEEPINFRA_API_KEY"],
             secret: true,
         }
         /// Which model of those that are there.
         model: String = {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
+            aliases: &["MODEL_NAME"],
         }
         /// How long one request may take.
         timeout_ms: u64 = {

@@ -103,6 +103,8 @@ sections! {
     coordinator: Coordinator,
     /// The model that is asked, if one is.
     llm: Llm,
+    /// What reads images.
+    ocr: Ocr,
     /// How links are processed.
     links: Links,
     /// Who may sync a store's log.
@@ -119,6 +121,10 @@ sections! {
     buckets: Buckets,
     /// How entities and their files are kept.
     entities: Entities,
+    /// How directories are grouped.
+    organizer: Organizer,
+    /// How batches go through the pipeline.
+    pipeline: Pipeline,
     /// Where traces and metrics go.
     telemetry: Telemetry,
     /// What is logged and how.

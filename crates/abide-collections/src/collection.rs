@@ -1,0 +1,57 @@
+//! What is remembered of a collection.
+
+use abide_core::time::Time;
+use abide_engine::Record;
+use abide_entities::EntityId;
+use serde::{Deserialize, Serialize};
+
+/// A collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collection {
+    /// What people call it; there is one of each name.
+    pub name: String,
+    /// Its topmost entity.
+    pub root_pi: EntityId,
+    /// The folder that it was made from.
+    pub folder: String,
+    /// Files of that folder.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is not done yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Pending>,
+    /// When it was first saved.
+    #[serde(default)]
+    pub created_at: Time,
+    /// When it was last saved.
+    #[serde(default)]
+    pub updated_at: Time,
+}
+
+impl Record for Collection {}
+
+/// A run that was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// Its batch.
+    pub batch_id: String,
+}
+
+/// A file of a folder, as it was when it was brought into the collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceFile {
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was last changed.
+    pub modified_ms: i64,
+    /// Its SHA-256.
+    pub digest: String,
+    /// Components that it became.
+    pub made: Vec<String>,
+    /// Where somebody moved them by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<EntityId>,
+}
+
+impl Record for SourceFile {}

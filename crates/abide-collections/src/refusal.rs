@@ -1,0 +1,46 @@
+//! What the collections say no with.
+
+use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
+use abide_engine::{Refusal, RefusalClass};
+
+/// What the collections say no with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum No {
+    /// There is no such collection.
+    #[error("there is no collection {0:?}")]
+    Unknown(String),
+    /// The name cannot be one.
+    #[error(
+        "{0:?} cannot be the name of a collection: 1 to {NAME_CHARS} characters, none of them / or a control character"
+    )]
+    BadName(String),
+    /// A path is too long.
+    #[error("the path {0:?} has more than {PATH_BYTES} bytes: shorten it")]
+    LongPath(String),
+    /// A call brings too much.
+    #[error("a call brings at most {ITEMS_PER_CALL} files, not {0}")]
+    TooMany(usize),
+    /// A collection that still has files is not removed.
+    #[error("the collection {0:?} still has files")]
+    HasFiles(String),
+}
+
+impl Refusal for No {
+    fn code(&self) -> &'static str {
+        match self {
+            No::Unknown(_) => "unknown_collection",
+            No::BadName(_) => "bad_name",
+            No::LongPath(_) => "long_path",
+            No::TooMany(_) => "too_many",
+            No::HasFiles(_) => "has_files",
+        }
+    }
+
+    fn class(&self) -> RefusalClass {
+        match self {
+            No::Unknown(_) => RefusalClass::NotFound,
+            No::HasFiles(_) => RefusalClass::Conflict,
+            No::BadName(_) | No::LongPath(_) | No::TooMany(_) => RefusalClass::Invalid,
+        }
+    }
+}

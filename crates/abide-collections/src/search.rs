@@ -1,0 +1,125 @@
+//! Searching a collection: names, texts and descriptions.
+
+use crate::limits::{EXCERPT_CHARS, HITS, QUERY_CHARS, READ_AT_ONCE};
+use crate::text::{shown_name, text_of};
+use crate::tree::{Branch, Tree};
+use abide_entities::{EntityError, EntityId, EntityStore};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use serde::{Deserialize, Serialize};
+
+/// Where something was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// In a name.
+    Name,
+    /// In a text, or in what was read off an image.
+    Text,
+    /// In a description.
+    Description,
+}
+
+/// Something that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// In which entity.
+    pub id: EntityId,
+    /// Where that is in the collection.
+    pub path: String,
+    /// In which file; in the entity itself if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// In what of it.
+    pub field: Field,
+    /// What is around it.
+    pub excerpt: String,
+}
+
+/// Everything that has all words of `query`, in whatever case, up to a bound. The bool says whether there is more.
+pub async fn search(
+    store: &dyn EntityStore,
+    tree: &Tree,
+    query: &str,
+) -> Result<(Vec<Hit>, bool), EntityError> {
+    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    if words.is_empty() || query.chars().count() > QUERY_CHARS {
+        return Err(EntityError::InvalidParams(format!(
+            "a search has at least a word and at most {QUERY_CHARS} characters"
+        )));
+    }
+    let searches = tree.branches().iter().map(|branch| of_branch(store, tree, branch, &words));
+    let mut searches = stream::iter(searches).buffered(READ_AT_ONCE);
+    let mut hits = Vec::new();
+    while let Some(found) = searches.try_next().await? {
+        hits.extend(found);
+        if hits.len() > HITS {
+            hits.truncate(HITS);
+            return Ok((hits, true));
+        }
+    }
+    Ok((hits, false))
+}
+
+async fn of_branch(
+    store: &dyn EntityStore,
+    tree: &Tree,
+    branch: &Branch,
+    words: &[String],
+) -> Result<Vec<Hit>, EntityError> {
+    let path = tree.path(&branch.entity.id);
+    let hit = |file: Option<&str>, field: Field, text: &str| {
+        let excerpt = excerpt(text, words)?;
+        let file = file.map(str::to_owned);
+        Some(Hit { id: branch.entity.id.clone(), path: path.clone(), file, field, excerpt })
+    };
+    let mut hits: Vec<Hit> = hit(None, Field::Name, branch.label()).into_iter().collect();
+    if let Some(text) = Tree::description(store, branch).await? {
+        hits.extend(hit(None, Field::Description, &text));
+    }
+    for component in branch.files() {
+        let name = shown_name(component);
+        hits.extend(hit(Some(name), Field::Name, name));
+        if let Some(text) = text_of(store, component, branch.entity.components[component]).await? {
+            hits.extend(hit(Some(name), Field::Text, &text));
+        }
+    }
+    Ok(hits)
+}
+
+/// What is around the first of `words` in a text that has them all.
+fn excerpt(text: &str, words: &[String]) -> Option<String> {
+    let lower: Vec<char> = text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect();
+    let found: Option<Vec<usize>> = words.iter().map(|word| position(&lower, word)).collect();
+    let at = *found?.first()?;
+    let original: Vec<char> = text.chars().collect();
+    let from = at.saturating_sub(EXCERPT_CHARS);
+    let to = (at + words[0].chars().count() + EXCERPT_CHARS).min(original.len());
+    let middle: String = original[from..to].iter().collect();
+    let middle = middle.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (before, after) = (if from > 0 { "…" } else { "" }, if to < original.len() { "…" } else { "" });
+    Some(format!("{before}{middle}{after}"))
+}
+
+/// Where a word is among letters, each in lower case.
+fn position(letters: &[char], word: &str) -> Option<usize> {
+    let word: Vec<char> = word.chars().collect();
+    letters.windows(word.len().max(1)).position(|window| window == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_around_the_first_word() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            excerpt("The Nursery\nat Lindau", &words("lindau the")).as_deref(),
+            Some("The Nursery at Lindau")
+        );
+        assert_eq!(excerpt("The nursery", &words("nursery orchid")), None);
+        let long = format!("{} Straße {}", "x".repeat(100), "y".repeat(100));
+        let found = excerpt(&long, &words("straße")).unwrap();
+        assert!(found.starts_with('…') && found.ends_with('…') && found.contains("Straße"), "{found}");
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of collections on a real engine, with files in a bucket.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod catalog;
+mod rig;
+mod snapshot;

@@ -1,0 +1,86 @@
+//! Entities and collections on an engine in memory.
+
+use abide_blob::Bucket;
+use abide_collections::snapshot::{self, Applied, Incoming};
+use abide_collections::{SourceFile, Tree, shown_name};
+use abide_engine::{Engine, EngineOptions, Registry};
+use abide_entities::{ContentId, EntityId, EntityStore, LocalEntities, Pieces};
+use abide_store::memory::MemoryStore;
+use bytes::Bytes;
+use futures_util::stream;
+use std::collections::{BTreeMap, BTreeSet};
+use tempfile::TempDir;
+
+/// The collection of these tests.
+pub(crate) const PAPERS: &str = "papers";
+
+pub(crate) struct Rig {
+    pub(crate) engine: Engine,
+    pub(crate) store: LocalEntities,
+    _directory: TempDir,
+}
+
+pub(crate) fn rig() -> Rig {
+    let directory = tempfile::tempdir().unwrap();
+    let mut registry = Registry::new();
+    abide_entities::register(&mut registry).unwrap();
+    abide_collections::register(&mut registry).unwrap();
+    let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();
+    let bucket = Bucket::directory(&directory.path().join("blobs")).unwrap();
+    let store = LocalEntities::new(engine.clone(), bucket, &directory.path().join("spool")).unwrap();
+    Rig { engine, store, _directory: directory }
+}
+
+/// What is remembered of a file that became `made`.
+pub(crate) fn known(made: &[&str]) -> SourceFile {
+    let made = made.iter().map(|name| (*name).to_owned()).collect();
+    SourceFile { bytes: 1, modified_ms: 1, digest: "d".to_owned(), made, at: None }
+}
+
+impl Rig {
+    pub(crate) async fn upload(&self, text: &str) -> ContentId {
+        let pieces: Pieces = Box::pin(stream::iter([Ok(Bytes::copy_from_slice(text.as_bytes()))]));
+        self.store.upload("f".to_owned(), pieces).await.unwrap().cid
+    }
+
+    /// Files that each became one component with their own name.
+    pub(crate) async fn incoming(&self, files: &[(&str, &str)]) -> Vec<Incoming> {
+        let mut incoming = Vec::new();
+        for (path, text) in files {
+            let name = path.rsplit('/').next().unwrap().to_owned();
+            incoming.push(Incoming { path: (*path).to_owned(), made: vec![(name, self.upload(text).await)] });
+        }
+        incoming
+    }
+
+    pub(crate) async fn apply(
+        &self,
+        files: &[(&str, &str)],
+        gone: &[&str],
+        known: &BTreeMap<String, SourceFile>,
+    ) -> Applied {
+        let gone: BTreeSet<String> = gone.iter().map(|path| (*path).to_owned()).collect();
+        let incoming = self.incoming(files).await;
+        snapshot::apply(&self.store, PAPERS, &incoming, &gone, known).await.unwrap()
+    }
+
+    pub(crate) async fn tree(&self) -> Tree {
+        Tree::read(&self.store, &snapshot::directory_id(PAPERS, "")).await.unwrap()
+    }
+
+    /// `path: files`, one line for each entity.
+    pub(crate) async fn lines(&self) -> Vec<String> {
+        let tree = self.tree().await;
+        let mut lines: Vec<String> = Vec::new();
+        for branch in tree.branches() {
+            let files: Vec<&str> = branch.files().map(|name| shown_name(name)).collect();
+            lines.push(format!("/{}: {}", tree.path(&branch.entity.id), files.join(" ")));
+        }
+        lines.sort();
+        lines
+    }
+
+    pub(crate) async fn ver(&self, id: &EntityId) -> u32 {
+        self.store.get(id).await.unwrap().ver
+    }
+}

@@ -1,0 +1,148 @@
+//! Folders into trees: what is new, edited, gone, grouped and moved by hand.
+
+use crate::rig::{PAPERS, known, rig};
+use abide_collections::snapshot::directory_id;
+use abide_collections::{move_file, move_node, rename, search};
+use abide_entities::request::Create;
+use abide_entities::{EntityError, EntityId, EntityStore};
+use std::collections::BTreeMap;
+
+const FILES: [(&str, &str); 3] =
+    [("a.txt", "one"), ("letters/b.txt", "two"), ("letters/1887/c.txt", "three")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_becomes_the_same_tree_each_time() {
+    let rig = rig();
+    let nothing = BTreeMap::new();
+    let first = rig.apply(&FILES, &[], &nothing).await;
+    assert_eq!(first.touched.len(), 3);
+    let expected = ["/: a.txt", "/letters/1887: c.txt", "/letters: b.txt"];
+    assert_eq!(rig.lines().await, expected);
+    let root = directory_id(PAPERS, "");
+    let ver = rig.ver(&root).await;
+    assert!(rig.apply(&FILES, &[], &nothing).await.touched.is_empty());
+    assert_eq!((rig.ver(&root).await, rig.lines().await), (ver, expected.map(str::to_owned).to_vec()));
+    assert_eq!(rig.tree().await.root().label(), PAPERS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn edited_files_are_new_versions_and_gone_ones_are_kept_in_old_ones() {
+    let rig = rig();
+    rig.apply(&FILES, &[], &BTreeMap::new()).await;
+    let before: BTreeMap<String, _> = FILES
+        .iter()
+        .map(|(path, _)| ((*path).to_owned(), known(&[path.rsplit('/').next().unwrap()])))
+        .collect();
+    let letters = directory_id(PAPERS, "letters");
+    let old = rig.store.get(&letters).await.unwrap();
+    let applied = rig.apply(&[("letters/b.txt", "other")], &["a.txt"], &before).await;
+    assert_eq!(applied.touched, [letters.clone(), directory_id(PAPERS, "")].into());
+    assert_eq!(rig.lines().await, ["/: ", "/letters/1887: c.txt", "/letters: b.txt"]);
+    let new = rig.store.get(&letters).await.unwrap();
+    assert_eq!(new.ver, old.ver + 1);
+    assert_ne!(new.components["b.txt"], old.components["b.txt"]);
+    let selector = abide_entities::request::Selector::Ver(old.ver);
+    assert_eq!(rig.store.version(&letters, selector).await.unwrap().components, old.components);
+}
+
+/// A group of `letters` with `b.txt` in it, as the organizer makes one.
+async fn grouped(rig: &crate::rig::Rig) -> (EntityId, BTreeMap<String, abide_collections::SourceFile>) {
+    rig.apply(&FILES, &[], &BTreeMap::new()).await;
+    let letters = directory_id(PAPERS, "letters");
+    let create =
+        Create { label: Some("Klein".to_owned()), parent_pi: Some(letters.clone()), ..Create::default() };
+    let group = rig.store.create(create).await.unwrap().id;
+    move_file(&rig.store, &letters, "b.txt", &group).await.unwrap();
+    let known = FILES.map(|(path, _)| (path.to_owned(), known(&[path.rsplit('/').next().unwrap()])));
+    (group, known.into_iter().collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_a_group_is_edited_there_and_new_ones_come_to_the_directory() {
+    let rig = rig();
+    let (group, known) = grouped(&rig).await;
+    let applied = rig.apply(&[("letters/b.txt", "other"), ("letters/d.txt", "new")], &[], &known).await;
+    assert_eq!(applied.touched, [group.clone(), directory_id(PAPERS, "letters")].into());
+    let expected = ["/: a.txt", "/letters/1887: c.txt", "/letters/Klein: b.txt", "/letters: d.txt"];
+    assert_eq!(rig.lines().await, expected);
+    rig.apply(&[], &["letters/b.txt"], &known).await;
+    assert_eq!(rig.lines().await[2], "/letters/Klein: ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_by_hand_stays() {
+    let rig = rig();
+    let (group, mut known) = grouped(&rig).await;
+    rename(&rig.store, &group, "Familie Klein").await.unwrap();
+    move_node(&rig.store, &group, &directory_id(PAPERS, "")).await.unwrap();
+    move_file(&rig.store, &directory_id(PAPERS, ""), "a.txt", &directory_id(PAPERS, "letters/1887"))
+        .await
+        .unwrap();
+    known.get_mut("a.txt").unwrap().at = Some(directory_id(PAPERS, "letters/1887"));
+    let expected = ["/: ", "/Familie Klein: b.txt", "/letters/1887: a.txt c.txt", "/letters: "];
+    assert_eq!(rig.lines().await, expected);
+    rig.apply(&[("letters/b.txt", "other"), ("a.txt", "edited")], &[], &known).await;
+    assert_eq!(rig.lines().await, expected);
+    let (hits, _) = search(&rig.store, &rig.tree().await, "edited").await.unwrap();
+    assert_eq!(hits.len(), 1);
+    assert_eq!((hits[0].path.as_str(), hits[0].file.as_deref()), ("letters/1887", Some("a.txt")));
+    let into_itself =
+        move_node(&rig.store, &directory_id(PAPERS, "letters"), &directory_id(PAPERS, "letters/1887")).await;
+    assert!(matches!(into_itself, Err(EntityError::Invalid(_))), "{into_itself:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_with_the_same_name_do_not_replace_each_other() {
+    let rig = rig();
+    let cid = rig.upload("made of a TIFF").await;
+    let known = BTreeMap::from([("scan.jpg".to_owned(), known(&["scan.jpg.ref.json"]))]);
+    let incoming = abide_collections::snapshot::Incoming {
+        path: "scan.tif".to_owned(),
+        made: vec![("scan.jpg.ref.json".to_owned(), cid), ("description.md".to_owned(), cid)],
+    };
+    let applied = abide_collections::snapshot::apply(&rig.store, PAPERS, &[incoming], &[].into(), &known)
+        .await
+        .unwrap();
+    assert_eq!(applied.made["scan.tif"], ["scan.tif - scan.jpg.ref.json", "description (file).md"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trees_are_found_by_path_and_searched() {
+    let rig = rig();
+    let (group, _) = grouped(&rig).await;
+    let tree = rig.tree().await;
+    assert_eq!(tree.find("letters/Klein").unwrap().entity.id, group);
+    assert_eq!(tree.find(group.as_str()).unwrap().label(), "Klein");
+    assert_eq!(tree.find_file("letters/Klein/b.txt").unwrap().1, "b.txt");
+    assert!(tree.find("letters/Weber").is_none() && tree.find_file("letters/b.txt").is_none());
+    let (hits, more) = search(&rig.store, &tree, "TWO").await.unwrap();
+    assert_eq!((hits.len(), hits[0].excerpt.as_str(), more), (1, "two", false));
+    let names = search(&rig.store, &tree, "klein").await.unwrap().0;
+    assert_eq!((names.len(), names[0].path.as_str(), names[0].file.as_deref()), (1, "letters/Klein", None));
+    assert!(search(&rig.store, &tree, "  ").await.is_err());
+    let document = tree.document(&rig.store).await.unwrap();
+    assert_eq!((document.children[0].label.as_str(), document.files[0].name.as_str()), ("letters", "a.txt"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_original_follows_what_was_made_of_it() {
+    let rig = rig();
+    let text = rig.upload("read").await;
+    let scan = rig.upload("scan").await;
+    let made = vec![("s.tif".to_owned(), scan), ("s.jpg.ref.json".to_owned(), text)];
+    let incoming = abide_collections::snapshot::Incoming { path: "letters/s.tif".to_owned(), made };
+    abide_collections::snapshot::apply(&rig.store, PAPERS, &[incoming], &[].into(), &BTreeMap::new())
+        .await
+        .unwrap();
+    let letters = directory_id(PAPERS, "letters");
+    let create =
+        Create { label: Some("Klein".to_owned()), parent_pi: Some(letters.clone()), ..Create::default() };
+    let group = rig.store.create(create).await.unwrap().id;
+    move_file(&rig.store, &letters, "s.jpg.ref.json", &group).await.unwrap();
+    let known = BTreeMap::from([("letters/s.tif".to_owned(), known(&["s.tif", "s.jpg.ref.json"]))]);
+    for _ in 0..2 {
+        abide_collections::snapshot::gather(&rig.store, PAPERS, &known).await.unwrap();
+        assert_eq!(rig.lines().await, ["/: ", "/letters/Klein: s.jpg s.tif", "/letters: "]);
+    }
+    assert_eq!(rig.ver(&group).await, 3);
+}

@@ -1,0 +1,123 @@
+//! Records and descriptions, by whoever makes them.
+
+use crate::directory::Directory;
+use crate::facts::Facts;
+use crate::limits::SHOWN_TOKENS;
+use crate::pinax::{self, Pinax, Validation};
+use crate::{description, limits};
+use abide_llm::{LlmError, Model, Usage};
+use std::sync::Arc;
+
+/// The name that records and descriptions made here carry in place of a model's.
+const BUILTIN: &str = "abide/builtin-1";
+
+/// Describes directories.
+#[derive(Clone)]
+pub struct Describer {
+    model: Option<Arc<dyn Model>>,
+    shown_tokens: usize,
+}
+
+/// A record that was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// It.
+    pub pinax: Pinax,
+    /// Whether it is whole.
+    pub validation: Validation,
+    /// What made it.
+    pub by: String,
+    /// Tokens that it took.
+    pub usage: Usage,
+    /// What they cost.
+    pub cost_micros: u64,
+}
+
+/// A description that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// It, in Markdown.
+    pub text: String,
+    /// What made it.
+    pub by: String,
+    /// Tokens that it took.
+    pub usage: Usage,
+    /// What they cost.
+    pub cost_micros: u64,
+}
+
+impl Describer {
+    /// One that needs no model.
+    #[must_use]
+    pub fn builtin() -> Describer {
+        Describer { model: None, shown_tokens: SHOWN_TOKENS }
+    }
+
+    /// One that asks `model`, and shows it at most so many tokens of a directory.
+    #[must_use]
+    pub fn by(model: Arc<dyn Model>, shown_tokens: usize) -> Describer {
+        Describer { model: Some(model), shown_tokens }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.model.as_ref().map_or(BUILTIN, |model| model.name())
+    }
+
+    /// The metadata record of a directory. `this_year` is for one with nothing in it.
+    pub async fn record(&self, directory: &Directory, this_year: u32) -> Result<Recorded, LlmError> {
+        let done = |pinax: Pinax, by: String, usage: Usage, cost_micros: u64| {
+            let validation = pinax.validate();
+            Recorded { pinax, validation, by, usage, cost_micros }
+        };
+        if directory.is_empty() {
+            let pinax = Pinax::minimal(directory, this_year);
+            return Ok(done(pinax, BUILTIN.to_owned(), Usage::default(), 0));
+        }
+        let Some(model) = &self.model else {
+            let pinax = pinax::builtin(directory, &Facts::of(directory));
+            return Ok(done(pinax, BUILTIN.to_owned(), Usage::default(), 0));
+        };
+        let answer = model.ask(&pinax::ask(directory, self.shown_tokens)).await?;
+        let draft = pinax::draft(answer.value).map_err(|error| LlmError::BadAnswer(error.to_string()))?;
+        Ok(done(Pinax::finish(draft, directory), answer.model, answer.usage, answer.cost_micros))
+    }
+
+    /// The description of a directory, whose record is known or not.
+    pub async fn describe(
+        &self,
+        directory: &Directory,
+        record: Option<&Pinax>,
+    ) -> Result<Described, LlmError> {
+        let Some(model) = self.model.as_ref().filter(|_| !directory.is_empty()) else {
+            let facts = Facts::of(directory);
+            let made = pinax::builtin(directory, &facts);
+            let record = record.unwrap_or(&made);
+            let text = description::builtin(directory, record, &facts.with(record));
+            return Ok(Described { text, by: BUILTIN.to_owned(), usage: Usage::default(), cost_micros: 0 });
+        };
+        let answer = model.ask(&description::ask(directory, record, self.shown_tokens)).await?;
+        let text = answer.value.as_str().and_then(description::spoken);
+        let text = text.ok_or_else(|| LlmError::BadAnswer("it says nothing".to_owned()))?;
+        Ok(Described { text, by: answer.model, usage: answer.usage, cost_micros: answer.cost_micros })
+    }
+
+    /// Tokens that describing a directory may take at most: for saying beforehand what it costs.
+    #[must_use]
+    pub fn tokens_at_most(&self) -> Usage {
+        if self.model.is_none() {
+            return Usage::default();
+        }
+        Usage {
+            input_tokens: 2 * self.shown_tokens as u64,
+            output_tokens: u64::from(limits::RECORD_TOKENS + limits::DESCRIPTION_TOKENS),
+        }
+    }
+}
+
+impl std::fmt::Debug for Describer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Describer").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+//! Answers as the object of a request keeps them.
+
+use super::ask::{Answers, AskError, Later};
+use crate::calls::{Call, Paying, Reply};
+use crate::jobs::Order;
+use crate::limits::ANSWER_BYTES;
+use crate::paid::Paid;
+use crate::service::Site;
+use crate::spending::{Spending, Total};
+use abide_core::job::Finish;
+use abide_engine::Answer;
+use abide_engine::worker::failed;
+
+/// Asks the object that a job belongs to.
+pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Result<Reply, String> {
+    match site.engine.ask::<crate::Organizer>(name, call).await {
+        Ok(Answer::Now(reply)) => Ok(reply),
+        Ok(Answer::Later(_)) => Err("it answers later".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Answers as the object of a request keeps them.
+pub(super) struct Paper<'a> {
+    pub(super) site: &'a Site,
+    pub(super) order: &'a Order,
+    pub(super) batch_id: &'a str,
+    pub(super) cap_micros: Option<u64>,
+}
+
+impl Answers for Paper<'_> {
+    fn kept<'a>(&'a self, key: &'a str) -> Later<'a, Option<abide_llm::Answer>> {
+        Box::pin(async move {
+            let call = Call::Kept { run: self.order.run, key: key.to_owned() };
+            match ask_organizer(self.site, &self.order.organizer, &call).await {
+                Ok(Reply::Kept(kept)) => Ok(kept.map(|kept| *kept)),
+                Ok(other) => Err(AskError::Answers(format!("an answer that nobody asked for: {other:?}"))),
+                Err(error) => Err(AskError::Answers(error)),
+            }
+        })
+    }
+
+    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
+        Box::pin(async move {
+            let Order { run, place, .. } = *self.order;
+            // One that is too large for a row is too large to act on as well.
+            let fits = |answer: &abide_llm::Answer| answer.value.to_string().len() <= ANSWER_BYTES;
+            let answer = answer.filter(|(_, answer)| fits(answer));
+            let answer = answer.map(|(key, answer)| (key.to_owned(), answer.clone()));
+            let call = Call::Paid(Box::new(Paying { run, place, paid, answer }));
+            let noted = ask_organizer(self.site, &self.order.organizer, &call).await;
+            noted.map(drop).map_err(AskError::Answers)
+        })
+    }
+
+    fn may_ask(&self) -> Later<'_, ()> {
+        Box::pin(async move {
+            let Some(cap_micros) = self.cap_micros else { return Ok(()) };
+            match self.site.engine.ask::<Spending>(self.batch_id, &Total).await {
+                Ok(Answer::Now(spent_micros)) if spent_micros >= cap_micros => {
+                    Err(AskError::Cap { spent_micros, cap_micros })
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(AskError::Answers(error.to_string())),
+            }
+        })
+    }
+}
+
+/// A failure of a job whose payload or object cannot be read.
+pub(super) fn not_read(error: &str) -> Finish {
+    failed(format!("the organizer cannot be asked: {error}"))
+}

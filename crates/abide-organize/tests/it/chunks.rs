@@ -1,0 +1,108 @@
+//! Several requests for one directory: chunks in any order, groups of earlier runs, the same request again and again.
+
+use crate::rig::{Orchestrator, Rig, whole, with_model};
+use crate::stand_in::{StandIn, good};
+use crate::tree::{Grouped, Tree, tree};
+use abide_entities::EntityId;
+use abide_organize::contract::{CallbackStatus, ExistingGroup, FileInput, PiRequest, ProcessRequest};
+use abide_organize::group_id;
+
+/// Eight chunks of one directory, each with some files of every group, in an order.
+async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let names: Vec<String> =
+        (0..8).flat_map(|chunk| ['a', 'b', 'c', 'z'].map(|letter| format!("{letter}{chunk}.txt"))).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    let before = rig.directory_of(&files).await;
+    for chunk in order {
+        let files = names[chunk * 4..chunk * 4 + 4].iter().map(FileInput::named).collect();
+        let pi = PiRequest { files: Some(files), ..PiRequest::whole(before.id.clone()) };
+        rig.process(ProcessRequest { pis: vec![pi], ..whole(&format!("chunk-{chunk}"), &[]) }).await;
+        if !at_once {
+            assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
+        }
+    }
+    if at_once {
+        for _ in order {
+            let payload = orchestrator.next().await;
+            assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
+        }
+    }
+    let tree = tree(&rig, &before).await;
+    rig.engine.stop().await;
+    (tree, before.id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_chunks_in_any_order_give_one_tree() {
+    let (expected, first) = eight_chunks(&[0, 1, 2, 3, 4, 5, 6, 7], false).await;
+    assert_eq!(expected.groups.len(), 3);
+    assert!(expected.groups.values().all(|(_, _, files)| files.len() == 8));
+    let named = |tree: &Tree, parent: &EntityId| -> Vec<Grouped> {
+        let ids = ["Letter a", "Letter b", "Letter c"].map(|name| group_id("batch-1", parent, name));
+        ids.iter().map(|id| tree.groups[id].clone()).collect()
+    };
+    for (order, at_once) in [([7, 6, 5, 4, 3, 2, 1, 0], false), ([3, 0, 7, 4, 1, 6, 5, 2], true)] {
+        let (tree, parent) = eight_chunks(&order, at_once).await;
+        assert_eq!(named(&tree, &parent), named(&expected, &first));
+        assert_eq!(tree.description, expected.description);
+        let kept = |tree: &Tree| tree.parent.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(kept(&tree), kept(&expected));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_files_go_to_groups_that_exist() {
+    let model = StandIn::start(|question| {
+        assert!(question.user.contains("- Letter A: all of a"), "{}", question.user);
+        good(question)
+    })
+    .await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let group = rig.directory_of(&[("a0.txt", "apple")]).await;
+    let before = rig.directory_of(&[("a1.txt", "apples"), ("z.txt", "odd")]).await;
+    let existing = ExistingGroup {
+        group_name: "Letter A".to_owned(),
+        pi: group.id.clone(),
+        description: "all of a".to_owned(),
+    };
+    let pi = PiRequest { existing_groups: vec![existing], ..PiRequest::whole(before.id.clone()) };
+    rig.process(ProcessRequest { pis: vec![pi], ..whole("0", &[]) }).await;
+    let payload = orchestrator.next().await;
+    let groups = payload.results.as_ref().unwrap()[0].group_entities.clone().unwrap();
+    assert_eq!((groups.len(), &groups[0].pi), (1, &group.id));
+    let names: Vec<String> = rig.get(&group.id).await.components.keys().cloned().collect();
+    assert_eq!(names, ["a0.txt", "a1.txt"]);
+    assert!(!rig.get(&before.id).await.components.contains_key("a1.txt"));
+    rig.engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_request_again_and_again_gives_the_same_entities() {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let names = ["a1.txt", "a2.txt", "b1.txt", "b2.txt", "z.txt"];
+    let before = rig.directory_of(&names.map(|name| (name, name))).await;
+    let files = names.iter().map(|name| FileInput::named(*name)).collect();
+    let pi = PiRequest { files: Some(files), ..PiRequest::whole(before.id.clone()) };
+    let request = ProcessRequest { pis: vec![pi], ..whole("0", &[]) };
+    rig.process(request.clone()).await;
+    rig.process(request.clone()).await;
+    orchestrator.next().await;
+    rig.finished("batch-1", "0").await;
+    let (once, versions) = (tree(&rig, &before).await, rig.get(&before.id).await.ver);
+    for _ in 0..3 {
+        rig.process(request.clone()).await;
+        let payload = orchestrator.next().await;
+        assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
+        let groups = payload.results.unwrap().remove(0).group_entities.unwrap();
+        assert_eq!(groups.iter().map(|group| group.files.len()).collect::<Vec<_>>(), [2, 2]);
+        rig.finished("batch-1", "0").await;
+    }
+    assert_eq!((tree(&rig, &before).await, rig.get(&before.id).await.ver), (once, versions));
+    rig.engine.stop().await;
+}

@@ -1,0 +1,167 @@
+//! Chunks: what the organizer is asked about at a time, a directory or a part of one.
+
+use abide_core::time::Time;
+use abide_engine::Record;
+use abide_organize::contract::Operation;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// What the organizer is asked about at a time. The first chunk of a directory that is organized in parts is the question
+/// how to do that; the others wait for its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    /// What is asked.
+    pub operation: Operation,
+    /// About which files.
+    pub files: Vec<String>,
+    /// Where it is.
+    pub state: ChunkState,
+    /// Requests that were not answered in time.
+    pub timeouts: u32,
+    /// Requests that failed.
+    pub errors: u32,
+}
+
+impl Record for Chunk {}
+
+/// Where a chunk is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ChunkState {
+    /// Not sent, or to be sent again.
+    Waiting,
+    /// An answer is awaited.
+    Sent {
+        /// By this id.
+        chunk_id: String,
+        /// Since then.
+        sent_at: Time,
+        /// Until then.
+        due_at: Time,
+    },
+    /// Answered.
+    Done,
+    /// Given up.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ChunkState {
+    /// Whether nothing more comes of it.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        match self {
+            ChunkState::Waiting | ChunkState::Sent { .. } => false,
+            ChunkState::Done | ChunkState::Skipped { .. } => true,
+        }
+    }
+}
+
+/// What happened to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missed {
+    /// It was not answered in time.
+    TimedOut,
+    /// It failed.
+    Failed,
+}
+
+impl Chunk {
+    /// One that waits.
+    #[must_use]
+    pub const fn new(operation: Operation, files: Vec<String>) -> Chunk {
+        Chunk { operation, files, state: ChunkState::Waiting, timeouts: 0, errors: 0 }
+    }
+
+    /// After a request that came to nothing: it waits to be sent again, or is given up. A request that was not answered in
+    /// time is repeated once, one that failed until it has failed `attempts` times.
+    #[must_use]
+    pub fn after(mut self, missed: Missed, attempts: u32, reason: &str) -> Chunk {
+        let over = match missed {
+            Missed::TimedOut => {
+                self.timeouts += 1;
+                self.timeouts > 1
+            }
+            Missed::Failed => {
+                self.errors += 1;
+                self.errors >= attempts
+            }
+        };
+        self.state =
+            if over { ChunkState::Skipped { reason: reason.to_owned() } } else { ChunkState::Waiting };
+        self
+    }
+}
+
+/// What the organizer said of one chunk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChunkResult {
+    /// The groups.
+    pub groups: Vec<GroupResult>,
+    /// Files in none.
+    pub ungrouped_files: Vec<String>,
+    /// How it was decided.
+    pub description: String,
+    /// When.
+    pub timestamp: String,
+    /// What was repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub llm_metrics: Option<Value>,
+    /// Why it was left as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+impl Record for ChunkResult {}
+
+/// A group of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupResult {
+    /// Its name.
+    pub group_name: String,
+    /// What is in it.
+    pub description: String,
+    /// Which files.
+    pub files: Vec<String>,
+}
+
+/// Splits names, which are in order, into parts of at most `most`. A numbered series is split only if it alone is longer.
+#[must_use]
+pub fn split(names: &[String], most: usize) -> Vec<Vec<String>> {
+    let most = most.max(1);
+    let mut parts: Vec<Vec<String>> = Vec::new();
+    let mut part: Vec<String> = Vec::new();
+    for series in names.chunk_by(|one, next| series_of(one) == series_of(next)) {
+        if part.len() + series.len() > most && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+        }
+        for name in series {
+            if part.len() == most {
+                parts.push(std::mem::take(&mut part));
+            }
+            part.push(name.clone());
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
+}
+
+/// A name without its last number: what a numbered series has in common. A name without a number is a series of its own.
+fn series_of(name: &str) -> (&str, &str) {
+    let Some(end) = name.rfind(|c: char| c.is_ascii_digit()) else { return (name, "") };
+    let start = name[..end]
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
+    (&name[..start], &name[end + 1..])
+}
+
+/// `count` names from across the directory, in order.
+#[must_use]
+pub fn sample(names: &[String], count: usize) -> Vec<String> {
+    let count = count.clamp(1, names.len().max(1));
+    (0..count).filter_map(|nth| names.get(nth * names.len() / count)).cloned().collect()
+}

@@ -1,0 +1,49 @@
+//! Uploads: an `ingest/{batch_id}` takes files over HTTP, makes entities of its directories and has the files preprocessed;
+//! then the pipeline takes over.
+//!
+//! | row | what |
+//! |---|---|
+//! | `state` | where the upload is, counts and sizes |
+//! | `prompts` | words for the models |
+//! | `file/{path}` | a file, by where it was |
+//! | `dir/{path}` | that a directory has files |
+
+mod calls;
+mod door;
+mod intake;
+mod jobs;
+mod refusal;
+mod request;
+mod work;
+
+pub use calls::{
+    Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FinalizeAnswer, Inited,
+    Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake, UploadType,
+};
+pub use door::UploadError;
+pub use intake::{Intake, PART_BYTES};
+pub use jobs::{COMPLETE, DISCOVERY, QUEUE};
+pub use refusal::No;
+pub use request::{BadUpload, Init, Limits, ProcessedBody, StartFile};
+pub(crate) use work::{Complete, Discovery};
+
+/// Where the processed files of a batch are listed.
+pub(crate) fn processed_key(batch: &str) -> String {
+    format!("staging/{batch}/_processed.json")
+}
+
+/// Where the uploaded files of a batch are listed.
+pub(crate) fn manifest_key(batch: &str) -> String {
+    format!("staging/{batch}/_manifest.json")
+}
+
+/// Where the files of a batch are.
+pub(crate) fn prefix(batch: &str) -> String {
+    format!("staging/{batch}/")
+}
+
+/// Where a part of a file is until all of them are there.
+#[must_use]
+pub fn part_key(batch: &str, upload_id: &str, part: u32) -> String {
+    format!("uploads/{batch}/{upload_id}/{part:05}")
+}

@@ -1,0 +1,64 @@
+//! The engine dies at each commit of a batch: it ends as it would have.
+
+use crate::rig::{BATCH, Organizing, Rig, items, names, rig};
+use abide_engine::testing::{Moment, minute};
+use abide_pipeline::contract::*;
+use abide_pipeline::{Call, Options};
+use std::collections::BTreeMap;
+
+fn run(crash: Option<(usize, Moment)>) -> Rig {
+    let options = Options { max_files: 6, ..Options::default() };
+    let mut rig = rig(options, Organizing::AtOnce);
+    if let Some((nth, moment)) = crash {
+        rig.world.crash_at_commit(nth, moment);
+    }
+    let files = [names("a", 5), names("b", 5), vec!["s.jpg.ref.json".to_owned()]].concat();
+    let dirs = [("/d", files), ("/e/f", names("x", 3)), ("/g", names("y", 1))];
+    rig.start();
+    // The first message is lost with its sender if it dies: whoever sends it sends it again.
+    while rig.world.call::<StatusAnswer>(BATCH, &Call::Status).is_err() {
+        rig.start();
+    }
+    rig.world.pass(minute(1));
+    rig.bring(&items(&dirs, ProcessingConfig::default()));
+    rig.world.pass(minute(10));
+    rig
+}
+
+#[test]
+fn at_every_commit() {
+    let mut undisturbed = run(None);
+    assert_eq!(undisturbed.status().status, Status::Done);
+    let (tree, progress) = (undisturbed.tree(), undisturbed.status().progress);
+    let files = undisturbed.status().files;
+    let commits = undisturbed.world.commits().len();
+    assert!(commits > 20);
+    let mut runs = 0;
+    for nth in 1..=commits {
+        for moment in [Moment::BeforeItIsDurable, Moment::BeforeItIsAnswered] {
+            let mut rig = run(Some((nth, moment)));
+            assert_eq!(rig.status().status, Status::Done, "{nth} {moment:?}");
+            assert_eq!(rig.tree(), tree, "{nth} {moment:?}");
+            assert_eq!(rig.status().progress, progress, "{nth} {moment:?}");
+            assert_eq!(rig.status().files, files, "{nth} {moment:?}");
+            rig.check_counters();
+            assert_eq!(rig.world.dead_letters(), []);
+            runs += 1;
+        }
+    }
+    assert_eq!(runs, 2 * commits);
+}
+
+/// No job about a directory is enqueued twice in one life of a batch.
+#[test]
+fn work_is_asked_for_once() {
+    let rig = run(None);
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for commit in rig.world.commits() {
+        for job in &commit.jobs {
+            let key = job.unique_key.as_ref().unwrap().as_str().to_owned();
+            *asked.entry(key).or_default() += 1;
+        }
+    }
+    assert!(asked.values().all(|times| *times == 1), "{asked:?}");
+}

@@ -1,0 +1,16 @@
+//! Batches: on a world with a scripted organizer and scripted work, and on a real engine with real entities.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
+
+mod answers;
+mod crashes;
+mod elsewhere;
+mod forms;
+mod messages;
+mod pure;
+mod real;
+mod rig;
+mod rules;
+mod speed;
+mod uploads;
+mod whole;

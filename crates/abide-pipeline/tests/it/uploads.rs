@@ -1,0 +1,197 @@
+//! Uploads on a real engine: files come, entities are made, the real preprocessing passes them on, the pipeline takes them.
+
+use crate::real::{Rig, rig, rig_that_waits};
+use abide_blob::Key;
+use abide_core::commit::Reply;
+use abide_core::json::Json;
+use abide_core::object::ObjectKey;
+use abide_core::ticket::Resolution;
+use abide_engine::store::view::TicketView;
+use abide_engine::{Call as EngineCall, CallError, Object};
+use abide_pipeline::contract::Status;
+use abide_pipeline::upload::{
+    Call, CompleteFile, FinalizeAnswer, Init, Intake, Limits, ProcessedBody, StartFile, StatusAnswer,
+    UploadError, part_key,
+};
+use abide_pipeline::{Options, ids};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn init(files: u64, bytes: u64) -> Init {
+    serde_json::from_value(json!({
+        "uploader": "ada", "root_path": "/", "file_count": files, "total_size": bytes,
+        "custom_prompts": {"general": "Be brief."},
+    }))
+    .unwrap()
+}
+
+fn file(path: &str, size: usize) -> StartFile {
+    serde_json::from_value(json!({
+        "file_name": path.rsplit('/').next(), "file_size": size, "logical_path": path,
+        "content_type": "text/plain", "processing_config": {"ocr": true, "describe": true, "pinax": true},
+    }))
+    .unwrap()
+}
+
+/// Calls an upload and waits for its answer; the code of a refusal otherwise.
+async fn ask(rig: &Rig, batch: &str, call: &Call) -> Result<Value, String> {
+    let object = ObjectKey::new(Intake::KIND, batch).unwrap();
+    let call = EngineCall { object, body: Json::encode(call).unwrap(), key: None };
+    match rig.engine.call(call).await {
+        Ok(Reply::Now(reply)) => Ok(reply.decode().unwrap()),
+        Ok(Reply::Later(ticket)) => {
+            match rig.engine.ticket(&ticket, Duration::from_secs(30)).await.unwrap() {
+                Some(TicketView::Resolved(Resolution::Reply(reply))) => Ok(reply.decode().unwrap()),
+                Some(TicketView::Resolved(Resolution::Refused { code, .. })) => Err(code),
+                other => panic!("{other:?}"),
+            }
+        }
+        Err(CallError::Refused(refused)) => Err(refused.code.to_owned()),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn put(rig: &Rig, key: &str, bytes: Bytes) {
+    rig.staging.put(&Key::new(key).unwrap(), bytes, "text/plain").await.unwrap();
+}
+
+async fn upload(rig: &Rig, batch: &str, path: &str, text: &str) {
+    let started = rig.service.start_file(batch, file(path, text.len())).await.unwrap();
+    put(rig, &started.r2_key, Bytes::copy_from_slice(text.as_bytes())).await;
+    let complete = CompleteFile { r2_key: started.r2_key, upload_id: None, parts: None };
+    assert_eq!(ask(rig, batch, &Call::Complete(complete.clone())).await.unwrap(), json!({"success": true}));
+    assert_eq!(ask(rig, batch, &Call::Complete(complete)).await.unwrap(), json!({"success": true}));
+}
+
+async fn status(rig: &Rig, batch: &str) -> StatusAnswer {
+    rig.service.upload_status(batch).await.unwrap().0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn from_the_first_file_to_the_last_description() {
+    let rig = rig(Options::default());
+    let batch = rig.service.init_upload(init(3, 1_000)).await.unwrap().batch_id;
+    for (path, text) in [("/a/one.txt", "one"), ("/a/two.md", "two"), ("/b/three.bin", "three")] {
+        upload(&rig, &batch, path, text).await;
+    }
+    let first = ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    let first: FinalizeAnswer = serde_json::from_value(first).unwrap();
+    assert_eq!((first.files_uploaded, first.total_bytes), (3, 11));
+    assert_eq!(first.root_pi, Some(ids::of_directory(&batch, "/")));
+    let again = ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    assert_eq!(again["root_pi"], json!(first.root_pi));
+    let end = rig.end(&batch).await;
+    assert_eq!((end.status, end.root_pi.clone(), end.directories_failed), (Status::Done, first.root_pi, 0));
+    assert_eq!((end.files.total, end.files.published), (3, 3));
+    let tree = rig.tree(&end.root_pi.unwrap()).await;
+    assert_eq!(tree.len(), 3);
+    let pinax: Value = serde_json::from_str(&rig.text(&tree[0], "pinax.json").await).unwrap();
+    assert_eq!(pinax["asked"], "Be brief.");
+    // One entity has one snapshot of its texts; that it was found again made no version.
+    let a = tree.iter().find(|shown| shown.label.as_deref() == Some("a")).unwrap();
+    let notes: Vec<Option<String>> = rig.versions(a).await.into_iter().map(|item| item.note).collect();
+    assert_eq!(
+        notes.iter().filter(|note| note.as_deref() == Some("as it was found")).count(),
+        0,
+        "{notes:?}"
+    );
+    let (status, files) = rig.service.upload_status(&batch).await.unwrap();
+    assert_eq!(json!(status.status), "enqueued");
+    assert_eq!(files.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_in_parts() {
+    let rig = rig(Options::default());
+    let size = 11 << 20;
+    let batch = rig.service.init_upload(init(1, size as u64)).await.unwrap().batch_id;
+    let started = rig.service.start_file(&batch, file("/large.bin", size)).await.unwrap();
+    assert_eq!(started.parts, 2);
+    let upload_id = started.upload_id.clone().unwrap();
+    put(&rig, &part_key(&batch, &upload_id, 1), Bytes::from(vec![1; 10 << 20])).await;
+    let complete = |upload_id: &str, parts: &[u32]| {
+        let parts: Vec<Value> = parts.iter().map(|part| json!({"part_number": part, "etag": "x"})).collect();
+        let body = json!({"r2_key": started.r2_key, "upload_id": upload_id, "parts": parts});
+        Call::Complete(serde_json::from_value(body).unwrap())
+    };
+    assert_eq!(ask(&rig, &batch, &complete("other", &[1, 2])).await.unwrap_err(), "other_upload");
+    assert_eq!(ask(&rig, &batch, &complete(&upload_id, &[1])).await.unwrap_err(), "other_upload");
+    // The second part is not there: that is said, and it can be tried again.
+    assert_eq!(ask(&rig, &batch, &complete(&upload_id, &[1, 2])).await.unwrap_err(), "not_uploaded");
+    put(&rig, &part_key(&batch, &upload_id, 2), Bytes::from(vec![2; 1 << 20])).await;
+    assert_eq!(ask(&rig, &batch, &complete(&upload_id, &[2, 1])).await.unwrap(), json!({"success": true}));
+    let key = Key::new(&started.r2_key).unwrap();
+    let whole = rig.staging.get_bytes(&key, 1 << 30).await.unwrap();
+    assert_eq!((whole.len(), whole[0], whole[size - 1]), (size, 1, 2));
+    let part = Key::new(&part_key(&batch, &upload_id, 1)).unwrap();
+    assert!(rig.staging.head(&part).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_fit_is_refused() {
+    let rig = rig(Options::default());
+    let batch = rig.service.init_upload(init(2, 10)).await.unwrap().batch_id;
+    assert_eq!(ask(&rig, "none", &Call::Finalize).await.unwrap_err(), "unknown_batch");
+    assert_eq!(ask(&rig, &batch, &Call::Finalize).await.unwrap_err(), "no_files");
+    let code = |result: Result<_, UploadError>| match result.err() {
+        Some(UploadError::Call(CallError::Refused(refused))) => refused.code,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(rig.service.start_file(&batch, file("/a.txt", 11)).await), "more_than_declared");
+    let started = rig.service.start_file(&batch, file("/a.txt", 3)).await.unwrap();
+    assert_eq!(ask(&rig, &batch, &Call::Finalize).await.unwrap_err(), "incomplete");
+    let complete =
+        |key: &str| Call::Complete(CompleteFile { r2_key: key.to_owned(), upload_id: None, parts: None });
+    assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap_err(), "not_uploaded");
+    put(&rig, &started.r2_key, Bytes::from_static(b"four")).await;
+    assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap_err(), "not_uploaded");
+    put(&rig, &started.r2_key, Bytes::from_static(b"two")).await;
+    assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap(), json!({"success": true}));
+    assert_eq!(ask(&rig, &batch, &complete("staging/other/a.txt")).await.unwrap_err(), "unknown_file");
+    assert_eq!(code(rig.service.start_file(&batch, file("/a.txt", 3)).await), "file_exists");
+    // A file that was begun and did not come can be begun again.
+    rig.service.start_file(&batch, file("/b.txt", 3)).await.unwrap();
+    rig.service.start_file(&batch, file("/b.txt", 4)).await.unwrap();
+    assert_eq!(code(rig.service.start_file(&batch, file("/c.txt", 1)).await), "more_than_declared");
+}
+
+#[test]
+fn requests_that_make_no_sense() {
+    let limits = Limits::default();
+    let said = |file: StartFile| file.check(limits).unwrap_err().to_string();
+    for path in ["a.txt", "/a/../b", "/", "/a//b", "/a:b", "/a\u{1}b", "/a?"] {
+        assert!(said(file(path, 1)).starts_with("logical_path"), "{path}");
+    }
+    assert!(said(file("/a", 0)).starts_with("file_size"));
+    let mut without = file("/a", 1);
+    without.processing_config = json!({"ocr": true, "describe": true});
+    assert_eq!(said(without), "processing_config.pinax is true or false");
+    assert!(init(0, 1).check(limits).is_err());
+    assert!(init(1, (100 << 30) + 1).check(limits).unwrap_err().to_string().starts_with("total_size"));
+}
+
+/// Whoever preprocesses elsewhere delivers the files over HTTP.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processed_files_that_are_delivered() {
+    let rig = rig_that_waits();
+    let batch = rig.service.init_upload(init(1, 10)).await.unwrap().batch_id;
+    let body = |files: Value| serde_json::from_value::<ProcessedBody>(json!({ "files": files })).unwrap();
+    upload(&rig, &batch, "/a/one.txt", "one").await;
+    let key = format!("staging/{batch}/a/one.txt");
+    let files = json!([{"r2_key": key, "logical_path": "/a/one.txt", "file_name": "one.txt", "file_size": 3,
+        "content_type": "text/plain", "processing_config": {"ocr": false, "describe": true, "pinax": false}}]);
+    let early = rig.service.take_processed(&batch, body(files.clone())).await;
+    assert!(early.is_err());
+    ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    assert_eq!(json!(status(&rig, &batch).await.status), "preprocessing");
+    assert!(matches!(rig.service.take_processed(&batch, body(json!([]))).await, Err(UploadError::Bad(_))));
+    let taken = rig.service.take_processed(&batch, body(files.clone())).await.unwrap();
+    assert_eq!((taken.success, taken.total_files), (true, 1));
+    assert!(rig.service.take_processed(&batch, body(files)).await.is_err());
+    let end = rig.end(&batch).await;
+    assert_eq!((end.status, end.directories_failed), (Status::Done, 0));
+    let tree = rig.tree(&end.root_pi.unwrap()).await;
+    let a = tree.iter().find(|shown| shown.label.as_deref() == Some("a")).unwrap();
+    assert!(a.components.contains_key("description.md") && !a.components.contains_key("pinax.json"));
+}

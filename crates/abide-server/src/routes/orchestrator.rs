@@ -1,0 +1,153 @@
+//! `/orchestrator`: batches of directories through their phases.
+
+use crate::app::App;
+use crate::body::{AnyBody, JsonBody};
+use crate::error::ApiError;
+use crate::params::Params;
+use crate::path::{At, Named};
+use crate::role::Role;
+use crate::route::Routes;
+use abide_core::job::NewJob;
+use abide_core::json::Json as JsonText;
+use abide_core::object::ObjectKey;
+use abide_engine::Object;
+use abide_organize::contract::CallbackPayload;
+use abide_pipeline::{Call, IngestMessage, Pipeline, orders};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+
+/// The name by which clients know the service.
+const NAME: &str = "arke-orchestrator";
+
+/// Its routes.
+pub(crate) fn routes() -> Routes {
+    use Role::{Anyone, Operate, Read};
+    Routes::new()
+        .get("/orchestrator/health", Anyone, "whether the service is there", health)
+        .get("/orchestrator/status/{batch}", Read, "how far a batch is", status)
+        .post("/orchestrator/callback/{service}/{batch}", Operate, "what came of a request", callback)
+        .post("/orchestrator/admin/reset/{batch}", Operate, "stop a batch and its jobs", reset)
+        .post("/orchestrator/queue", Operate, "bring a message, which starts a batch", queue)
+        .get("/orchestrator/batches/{batch}/nodes", Read, "its directories", nodes)
+        .get("/orchestrator/batches/{batch}/nodes/{place}", Read, "a directory with its files", node)
+}
+
+async fn ask(app: &App, batch: &str, call: &Call) -> Result<Json<JsonText>, ApiError> {
+    app.ask(ObjectKey::new(Pipeline::KIND, batch)?, call).await.map(Json)
+}
+
+#[derive(Serialize)]
+pub(crate) struct Health {
+    status: &'static str,
+    service: &'static str,
+    timestamp: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    services: Option<Checked>,
+}
+
+/// Which services it needs are there.
+#[derive(Serialize)]
+struct Checked {
+    preprocess: bool,
+    entities: bool,
+    organizer: bool,
+}
+
+/// What to look at beside.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HealthParams {
+    check: Option<String>,
+}
+
+async fn health(
+    State(app): State<App>,
+    Params(params): Params<HealthParams>,
+) -> Result<Json<Health>, ApiError> {
+    let services = match params.check.as_deref() {
+        None => None,
+        Some("services") => Some(Checked {
+            preprocess: app.services().preprocess.is_some(),
+            entities: app.services().entities.is_some(),
+            organizer: app.services().organizer.is_some(),
+        }),
+        Some(other) => return Err(ApiError::bad(format!("check is {other:?}: say services"))),
+    };
+    let timestamp = abide_preprocess::iso(app.engine().now());
+    Ok(Json(Health { status: "ok", service: NAME, timestamp, services }))
+}
+
+async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Status).await
+}
+
+async fn callback(
+    State(app): State<App>,
+    At((service, batch)): At<(String, String)>,
+    JsonBody(payload): JsonBody<CallbackPayload>,
+) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Callback { service, payload: Box::new(payload) }).await
+}
+
+async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Reset).await
+}
+
+#[derive(Serialize)]
+struct Queued {
+    ok: bool,
+    batch_id: String,
+    job: abide_core::job::JobId,
+}
+
+/// A message goes the way of the queue: it is checked here, so that whoever sends it hears of what is wrong with it.
+async fn queue(State(app): State<App>, AnyBody(body): AnyBody) -> Result<Response, ApiError> {
+    let value = body.decode::<serde_json::Value>().map_err(|error| ApiError::bad(error.0))?;
+    let message = IngestMessage::read(&value).map_err(|error| ApiError::bad(error.to_string()))?;
+    let job = NewJob::of(orders::MESSAGES, orders::START, &value);
+    let job = job.map_err(|error| ApiError::bad(error.to_string()))?;
+    let enqueued = app.engine().enqueue(vec![job]).await?;
+    let job = enqueued.first().map(|enqueued| enqueued.job());
+    let job = job.ok_or_else(|| ApiError::bad("the queue took nothing"))?;
+    let queued = Queued { ok: true, batch_id: message.batch_id.to_string(), job };
+    Ok((StatusCode::ACCEPTED, Json(queued)).into_response())
+}
+
+/// A page of directories.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NodesParams {
+    after: Option<u32>,
+    limit: Option<usize>,
+}
+
+async fn nodes(
+    State(app): State<App>,
+    At(batch): At<String>,
+    Params(params): Params<NodesParams>,
+) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &batch, &Call::Nodes { after: params.after, limit: params.limit }).await
+}
+
+/// A directory of a batch.
+pub(crate) struct NodeAt {
+    batch: String,
+    place: u32,
+}
+
+impl Named for NodeAt {
+    type Segments = (String, String);
+
+    fn named((batch, place): (String, String)) -> Result<NodeAt, ApiError> {
+        let bad = || ApiError::bad(format!("{place:?} is no place of a directory: it is a number"));
+        let place = place.parse().map_err(|_| bad())?;
+        Ok(NodeAt { batch, place })
+    }
+}
+
+async fn node(State(app): State<App>, At(at): At<NodeAt>) -> Result<Json<JsonText>, ApiError> {
+    ask(&app, &at.batch, &Call::Node { place: at.place }).await
+}

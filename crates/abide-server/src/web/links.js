@@ -1,0 +1,88 @@
+// The links of a store on the page: saved, shown with what was found about them, and processed again.
+import { $, act, ask, badge, changes, clock, complain, el, fill, views, want } from "./app.js";
+
+/** Links that are shown. */
+const SHOWN = 20;
+
+const store = () => $("links-store").value.trim();
+const askStore = (path, init = {}) => ask(path, { ...init, more: { "x-livestore-store-id": store() } });
+
+/** Addresses come from data: only those of the web are followed. */
+const isOfTheWeb = (address) => /^https?:\/\//i.test(address ?? "");
+
+function picture(address) {
+  if (!isOfTheWeb(address)) return null;
+  const image = el("img", { src: address, alt: "", loading: "lazy", referrerPolicy: "no-referrer", className: "cover" });
+  image.addEventListener("error", () => image.remove());
+  return image;
+}
+
+function title({ url, title: text }) {
+  if (!isOfTheWeb(url)) return el("h3", {}, text ?? url);
+  return el("h3", {}, el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, text ?? url));
+}
+
+/** What failed, or was stopped, can be processed again. */
+function retry({ id, url, processing }) {
+  if (!["failed", "none"].includes(processing)) return null;
+  const button = el("button", { type: "button", className: "quiet", "aria-label": `process ${url} again`, data: { focus: `link ${id}` } }, "retry");
+  button.addEventListener("click", () => act(button, () => askStore(`/links/api/links/${encodeURIComponent(id)}/reprocess`, { method: "POST" })));
+  return button;
+}
+
+function linkRow(link) {
+  const { id, domain, summary, description, processing, error, tags, createdAt } = link;
+  const created = new Date(createdAt);
+  const text = summary ?? description;
+  return el("li", { className: "link", data: { link: id } }, picture(link.image),
+    el("div", { className: "about" },
+      el("div", { className: "head" }, title(link), badge(processing), retry(link)),
+      el("p", { className: "hint" }, domain, " · ", el("time", { title: created.toLocaleString() }, clock(created.getTime())),
+        tags.length ? ` · ${tags.join(", ")}` : ""),
+      text ? el("p", { className: "said" }, text) : null,
+      error ? el("p", { className: "error" }, error) : null));
+}
+
+async function showLinks() {
+  if (!store()) return;
+  const query = new URLSearchParams({ limit: String(SHOWN), state: $("links-state").value });
+  if ($("links-search").value.trim()) query.set("q", $("links-search").value.trim());
+  try {
+    const { links, total } = await askStore(`/links/api/links?${query}`);
+    const more = total > links.length ? `, ${links.length} shown` : "";
+    $("links-count").textContent = total === 1 ? "1 link" : `${total.toLocaleString()} links${more}`;
+    fill("link-list", links.map(linkRow), "No link fits.");
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    $("links-count").textContent = "";
+    fill("link-list", [], error.message);
+  }
+}
+
+async function save(event) {
+  event.preventDefault();
+  $("problem").hidden = true;
+  $("links-saved").textContent = "";
+  $("links-url").setAttribute("aria-invalid", "false");
+  $("links-save").disabled = true;
+  try {
+    const { created } = await askStore("/links/api/links", { method: "POST", body: { url: $("links-url").value.trim() } });
+    $("links-saved").textContent = created ? "Saved." : "It was there already.";
+    $("links-url").value = "";
+    await showLinks();
+  } catch (error) {
+    $("links-url").setAttribute("aria-invalid", "true");
+    complain(error);
+  } finally {
+    $("links-save").disabled = false;
+  }
+}
+
+views.links = showLinks;
+changes.push(({ kind, name }) => {
+  if (kind === "links" && name === store()) want("links");
+});
+$("links-form").addEventListener("submit", save);
+for (const id of ["links-store", "links-state"]) $(id).addEventListener("change", () => want("links"));
+$("links-search").addEventListener("input", () => want("links"));
+want("links");

@@ -1,0 +1,99 @@
+//! Commands of collections: making one of a folder, and what is done with it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+/// A folder that becomes a collection.
+#[derive(Debug, Args)]
+pub(crate) struct IngestArgs {
+    /// Folder with scans, texts, PDFs and images; nothing is written to it.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// What the collection is called; as DIR is by default.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Languages of texts in images, as tesseract names them: deu+eng.
+    #[arg(long, value_name = "LANGUAGES")]
+    pub(crate) lang: Option<String>,
+
+    /// Only say what would be done and what it would take.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write the organized collection to this folder afterwards.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) export: Option<PathBuf>,
+}
+
+/// What to do with collections.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CollectionCommand {
+    /// List collections.
+    List,
+    /// Print a collection as a tree of groups with their files.
+    Tree {
+        /// Which.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+    },
+    /// Show a part of a collection: its description, record, files and versions.
+    Show {
+        /// Which.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+        /// Names with / between them, as the tree has them, or an id; the whole by default.
+        #[arg(value_name = "PATH", default_value = "")]
+        path: String,
+    },
+    /// Search names, texts, what was read off images, and descriptions; all words must occur.
+    Search {
+        /// Which.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+        /// What to search for.
+        #[arg(value_name = "WORD", required = true)]
+        words: Vec<String>,
+    },
+    /// Write a collection to a folder, as it is organized.
+    Export {
+        /// Which.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+        /// A folder that is not there or empty.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// Move a file or a group; later runs of ingest leave it there.
+    Move {
+        /// Which collection.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+        /// What to move: names with / between them, or an id.
+        #[arg(value_name = "PATH")]
+        what: String,
+        /// The group or folder that it is moved into; "" for the topmost.
+        #[arg(value_name = "INTO")]
+        into: String,
+    },
+    /// Rename a group or folder of a collection; later runs of ingest keep the name.
+    Rename {
+        /// Which collection.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+        /// What to rename: names with / between them, or an id.
+        #[arg(value_name = "PATH")]
+        what: String,
+        /// What it is called from now on.
+        #[arg(value_name = "NAME")]
+        to: String,
+    },
+    /// Forget a collection. Its entities stay until blobs that nothing names are collected.
+    Delete {
+        /// Which.
+        #[arg(value_name = "COLLECTION")]
+        name: String,
+    },
+}

@@ -1,0 +1,145 @@
+//! The batch that reads, groups and describes what changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use abide_blob::Key;
+use abide_collections::snapshot::{directories, directory_id};
+use abide_collections::{Branch, Tree};
+use abide_engine::CallError;
+use abide_entities::EntityId;
+use abide_organize::contract::ExistingGroup;
+use abide_pipeline::contract::{IngestMessage, ProcessingConfig, Status, StatusAnswer};
+use abide_pipeline::{Call, Site};
+use serde_json::{Value, json};
+
+use super::Going;
+use super::plan::Known;
+use super::progress::Progress;
+use crate::failure::Failure;
+
+/// How often the batch is looked at.
+const LOOK: Duration = Duration::from_millis(150);
+/// Characters of what is said about a group that is there.
+const ABOUT_CHARS: usize = 300;
+
+/// What a batch took, and what people should know of it.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    pub(super) cost_usd: f64,
+    pub(super) tokens: u64,
+    pub(super) notes: Vec<String>,
+}
+
+/// Writes down what is to be done with which entities: those that changed, and those that they are in.
+pub(super) async fn order(
+    going: &Going<'_>,
+    batch: &str,
+    touched: &BTreeSet<EntityId>,
+    known: &Known,
+) -> Result<(), Failure> {
+    let tree = going.shelf.tree(&directory_id(going.name, "")).await?;
+    let paths =
+        going.folder.files.iter().map(|file| file.path.as_str()).chain(known.keys().map(String::as_str));
+    let folders: BTreeSet<EntityId> =
+        directories(paths).iter().map(|dir| directory_id(going.name, dir)).collect();
+    let mut entries: BTreeMap<EntityId, Value> = BTreeMap::new();
+    for id in touched {
+        for branch in tree.up(id) {
+            if !entries.contains_key(&branch.entity.id) {
+                let entry = entry(going, &tree, branch, touched, &folders).await?;
+                entries.insert(branch.entity.id.clone(), entry);
+            }
+        }
+    }
+    let directories: Vec<&Value> = entries.values().collect();
+    let manifest = json!({ "batch_id": batch, "directories": directories });
+    let key = Key::new(&key(batch)).map_err(abide_blob::BlobError::from)?;
+    going.batches.staging().put(&key, manifest.to_string().into(), "application/json").await?;
+    Ok(())
+}
+
+fn key(batch: &str) -> String {
+    format!("manifests/{batch}-entities.json")
+}
+
+/// What is to be done with one entity: one that did not change is only described anew, a group is not grouped again.
+async fn entry(
+    going: &Going<'_>,
+    tree: &Tree,
+    branch: &Branch,
+    touched: &BTreeSet<EntityId>,
+    folders: &BTreeSet<EntityId>,
+) -> Result<Value, Failure> {
+    let id = &branch.entity.id;
+    let is_touched = touched.contains(id);
+    let mut groups = Vec::new();
+    for child in tree.children(branch).into_iter().filter(|child| !folders.contains(&child.entity.id)) {
+        let about = Tree::description(going.shelf.entities(), child).await?.unwrap_or_default();
+        groups.push(ExistingGroup {
+            group_name: child.label().to_owned(),
+            pi: child.entity.id.clone(),
+            description: about.chars().take(ABOUT_CHARS).collect(),
+        });
+    }
+    let reorganize = match (is_touched && folders.contains(id), groups.is_empty()) {
+        (false, _) => Some(false),
+        (true, true) => None,
+        // New files may belong to groups that are there, however few they are.
+        (true, false) => Some(true),
+    };
+    let config =
+        ProcessingConfig { ocr: is_touched, reorganize, cheimarros: false, ..ProcessingConfig::default() };
+    Ok(json!({
+        "directory_path": format!("/{id}"),
+        "existing_pi": id,
+        "existing_parent_path": branch.parent.as_ref().map(|parent| format!("/{parent}")),
+        "processing_config": config,
+        "existing_groups": groups,
+    }))
+}
+
+/// Starts the batch or finds it, and waits until it is done.
+pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure> {
+    let site = going.batches.site().await;
+    let message = json!({
+        "batch_id": batch,
+        "manifest_r2_key": key(batch),
+        "reprocessing_mode": true,
+        "uploader": "abide ingest",
+        "collection": going.name,
+    });
+    let message = IngestMessage::read(&message).map_err(|error| Failure::Unusable(error.to_string()))?;
+    if status(&site, batch).await?.is_none_or(|status| status.status == Status::Error) {
+        let start = Call::Start(Box::new(message));
+        site.ask::<Value>(batch, &start).await.map_err(asking)?;
+    }
+    let mut progress = Progress::new(going.output);
+    let last = loop {
+        if let Some(status) = status(&site, batch).await? {
+            progress.show(&status);
+            if matches!(status.status, Status::Done | Status::Error) {
+                break status;
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    };
+    progress.end();
+    match last.error {
+        Some(error) => Err(Failure::Unusable(format!("the batch {batch} ended with an error: {error}"))),
+        None => Ok(Spent { cost_usd: last.cost.cost_usd, tokens: last.cost.tokens, notes: last.notes }),
+    }
+}
+
+async fn status(site: &Site, batch: &str) -> Result<Option<StatusAnswer>, Failure> {
+    match site.ask::<StatusAnswer>(batch, &Call::Status).await {
+        Ok(status) => Ok(Some(status)),
+        // One that was never begun, or begins anew.
+        Err(CallError::Refused(_)) => Ok(None),
+        Err(error) => Err(asking(error)),
+    }
+}
+
+fn asking(error: CallError) -> Failure {
+    Failure::Unusable(format!("the batch does not answer: {error}"))
+}

@@ -1,0 +1,32 @@
+//! What is printed at the end.
+
+use super::Summary;
+use crate::commands::collection::{Exported, print};
+use crate::commands::preprocess::Left;
+use crate::failure::Failure;
+use crate::output::Output;
+
+pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Output) -> Result<(), Failure> {
+    let mut text = print::tree(&summary.tree);
+    text.push_str(&format!(
+        "\n{} new, {} edited, {} removed, {} unchanged\n",
+        summary.new, summary.edited, summary.removed, summary.unchanged
+    ));
+    if summary.tokens > 0 {
+        text.push_str(&format!("model: {} tokens, {:.4}\n", summary.tokens, summary.cost_usd));
+    }
+    if let Some(exported) = exported {
+        text.push_str(&format!("exported: {} files to {}\n", exported.files, exported.dir));
+    }
+    for note in &summary.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    for Left { file, reason } in &summary.failed {
+        text.push_str(&format!("failed: {file}: {reason}\n"));
+    }
+    output.data(&text, summary)?;
+    match summary.failed.len() {
+        0 => Ok(()),
+        failed => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
+    }
+}

@@ -1,0 +1,45 @@
+//! The configured model: one limiter for all services that ask it.
+
+use std::sync::Arc;
+
+use abide_engine::clock::SystemClock;
+use abide_llm::{Client, Endpoint, Limiters, LlmError, Model, Price};
+
+use crate::config::Llm;
+use crate::failure::Failure;
+
+/// The configured model; none if what is built in is to do. One request may take `timeout_ms`.
+pub(crate) fn model(
+    config: &Llm,
+    limiters: &Limiters,
+    timeout_ms: u64,
+) -> Result<Option<Arc<dyn Model>>, Failure> {
+    if !config.base_url.is_empty() && config.model.is_empty() {
+        let missing = "llm.base_url is set and llm.model is not: name one of its models".to_owned();
+        return Err(Failure::Model(LlmError::Setup(missing)));
+    }
+    let client = client(config, &config.model, limiters, timeout_ms)?;
+    Ok(client.map(|client| Arc::new(client) as Arc<dyn Model>))
+}
+
+/// A model at the configured endpoint; none if there is no endpoint.
+pub(crate) fn client(
+    config: &Llm,
+    model: &str,
+    limiters: &Limiters,
+    timeout_ms: u64,
+) -> Result<Option<Client>, Failure> {
+    if config.base_url.is_empty() {
+        return Ok(None);
+    }
+    let endpoint = Endpoint {
+        api_key: Some(config.api_key.clone()).filter(|key| !key.is_empty()),
+        timeout_ms,
+        concurrency: config.concurrency,
+        price: Price { input_micros: config.input_price_micros, output_micros: config.output_price_micros },
+        budget_micros: Some(config.budget_micros).filter(|budget| *budget > 0),
+        ..Endpoint::new(&config.base_url, model)
+    };
+    let client = Client::new(endpoint, limiters, Arc::new(SystemClock::new()));
+    Ok(Some(client.map_err(Failure::Model)?))
+}

@@ -1,0 +1,230 @@
+//! Folders into collections with the real binary, on the collection in `examples`.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::place::{Place, Run};
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/collection");
+
+/// A place with a copy of the example at `work/papers`.
+fn with_papers() -> Place {
+    let place = Place::new();
+    copy(Path::new(EXAMPLE), &place.path("work/papers"));
+    place
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() { copy(&path, &to) } else { drop(fs::copy(&path, to).unwrap()) }
+    }
+}
+
+/// What is in a folder, byte by byte.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(contents(&path))
+        } else {
+            drop(found.insert(path.clone(), fs::read(path).unwrap()))
+        }
+    }
+    found
+}
+
+fn has_tesseract() -> bool {
+    let found = std::process::Command::new("tesseract")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    let found = found.is_ok_and(|status| status.success());
+    if !found {
+        println!("skipped: there is no tesseract: apt install tesseract-ocr");
+    }
+    found
+}
+
+fn ingest(place: &Place) -> Value {
+    document(place.run("ingest papers --data-dir data --json"))
+}
+
+fn document(run: Run) -> Value {
+    assert_eq!(run.code, Some(0), "{run}");
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// Ids and files of every part of a tree, by its path.
+fn parts(tree: &Value) -> BTreeMap<String, (String, Vec<String>)> {
+    let mut parts = BTreeMap::new();
+    add(tree, "", &mut parts);
+    parts
+}
+
+fn add(tree: &Value, above: &str, parts: &mut BTreeMap<String, (String, Vec<String>)>) {
+    let path = format!("{above}/{}", tree["label"].as_str().unwrap());
+    let files =
+        tree["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap().to_owned());
+    parts.insert(path.clone(), (tree["id"].as_str().unwrap().to_owned(), files.collect()));
+    for child in tree["children"].as_array().unwrap() {
+        add(child, &path, parts);
+    }
+}
+
+/// The part that has a file.
+fn part_of<'a>(parts: &'a BTreeMap<String, (String, Vec<String>)>, file: &str) -> (&'a str, &'a str) {
+    let found = parts.iter().find(|(_, (_, files))| files.iter().any(|name| name == file));
+    let (path, (id, _)) = found.unwrap_or_else(|| panic!("{file} is nowhere in {parts:?}"));
+    (path, id)
+}
+
+fn counts(summary: &Value) -> [u64; 4] {
+    ["new", "edited", "removed", "unchanged"].map(|name| summary[name].as_u64().unwrap())
+}
+
+#[test]
+fn a_folder_becomes_groups_and_only_what_changes_is_done_again() {
+    let place = with_papers();
+    let before = contents(&place.path("work/papers"));
+    let first = ingest(&place);
+    assert_eq!(counts(&first), [22, 0, 0, 0]);
+    let was = parts(&first["tree"]);
+    let text = was.values().map(|(_, files)| files.len()).sum::<usize>();
+    assert!(text >= 22, "{was:?}");
+    // Letters of one writer are together.
+    let (gardens, _) = part_of(&was, "hartmann_1885-03-12.txt");
+    assert_eq!(part_of(&was, "hartmann_1886-09-02.txt").0, gardens);
+    let (ships, ships_id) = part_of(&was, "okafor_1887-06-30.txt");
+    assert_eq!(part_of(&was, "okafor_1890-11-19.txt").0, ships);
+    assert!(gardens != ships && gardens.starts_with("/papers/letters/"), "{was:?}");
+    assert!(first["tree"]["description"].as_str().unwrap().starts_with("# papers\n"), "{first}");
+    assert_eq!(contents(&place.path("work/papers")), before, "nothing is written to a source");
+
+    let again = ingest(&place);
+    assert_eq!(counts(&again), [0, 0, 0, 22]);
+    assert_eq!(again["tree"], first["tree"], "nothing is done on a folder that is as it was");
+
+    let steamer = "Liverpool, 2 March 1890\n\nMy dear Ashby,\n\nThe steamer Calabar lies in dock again with her cargo of palm oil, \
+                   and the insurers want the log of Captain Reid.\n\nSamuel Okafor\n";
+    fs::write(place.path("work/papers/letters/okafor_1890-03-02.txt"), steamer).unwrap();
+    fs::write(place.path("work/papers/letters/okafor_1887-06-30.txt"), format!("{steamer}Postscript.\n"))
+        .unwrap();
+    fs::remove_file(place.path("work/papers/diary/diary_page_04.txt")).unwrap();
+    let third = ingest(&place);
+    assert_eq!(counts(&third), [1, 1, 1, 21]);
+    let now = parts(&third["tree"]);
+    assert_eq!(
+        part_of(&now, "okafor_1890-03-02.txt"),
+        (ships, ships_id),
+        "a new file joins the group that is there"
+    );
+    for (path, (id, files)) in &was {
+        let (id_now, files_now) = &now[path];
+        assert_eq!(id_now, id, "{path}");
+        let kept = files.iter().filter(|file| *file != "diary_page_04.txt");
+        assert!(kept.clone().all(|file| files_now.contains(file)), "{path}: {files:?} {files_now:?}");
+    }
+    assert!(!now.values().any(|(_, files)| files.iter().any(|file| file == "diary_page_04.txt")));
+    let shown = document(place.run(&format!("collection show papers {ships_id} --data-dir data --json")));
+    assert!(shown["versions"].as_array().unwrap().len() >= 3, "{shown}");
+}
+
+#[test]
+fn what_is_done_by_hand_stays_and_everything_can_be_found() {
+    let place = with_papers();
+    let first = ingest(&place);
+    let was = parts(&first["tree"]);
+    let (_, gardens_id) = part_of(&was, "hartmann_1885-03-12.txt");
+    let (_, ships_id) = part_of(&was, "okafor_1887-06-30.txt");
+    let (gardens_id, ships_id) = (gardens_id.to_owned(), ships_id.to_owned());
+    document(place.run(&format!("collection rename papers {gardens_id} Gardens --data-dir data --json")));
+    let moved = format!(
+        "collection move papers {ships_id}/okafor_1890-11-19.txt {gardens_id} --data-dir data --json"
+    );
+    document(place.run(&moved));
+    document(place.run(&format!("collection move papers {ships_id} diary --data-dir data --json")));
+    fs::write(place.path("work/papers/letters/okafor_1890-11-19.txt"), "Sold, and nothing more.\n").unwrap();
+    fs::write(
+        place.path("work/papers/letters/hartmann_1892-02-02.txt"),
+        "The orchids of the nursery and the glasshouse.\n",
+    )
+    .unwrap();
+    let second = ingest(&place);
+    let now = parts(&second["tree"]);
+    assert_eq!(part_of(&now, "okafor_1890-11-19.txt"), ("/papers/letters/Gardens", gardens_id.as_str()));
+    assert!(part_of(&now, "okafor_1887-06-30.txt").0.starts_with("/papers/diary/"), "{now:?}");
+
+    let hits = document(place.run("collection search papers nothing more --data-dir data --json"));
+    assert_eq!(hits["hits"][0]["file"], "okafor_1890-11-19.txt", "{hits}");
+    let inventory = document(place.run("collection search papers mounted --data-dir data --json"));
+    assert!(!inventory["hits"].as_array().unwrap().is_empty(), "the text of a PDF is found: {inventory}");
+    if has_tesseract() {
+        // Only in the scan hartmann_1888-05-20.tif.
+        let read = document(place.run("collection search papers Darjeeling --data-dir data --json"));
+        assert_eq!(read["hits"][0]["file"], "hartmann_1888-05-20.jpg", "{read}");
+    }
+    let exported = place.run("collection export papers out --data-dir data");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let there = place.path("work/out/letters/Gardens/okafor_1890-11-19.txt");
+    assert_eq!(fs::read_to_string(there).unwrap(), "Sold, and nothing more.\n");
+    assert!(place.path("work/out/photographs/orchard_1893.jpg").exists());
+    let list = place.run("collection list --data-dir data");
+    assert!(list.stdout.lines().nth(1).unwrap().starts_with("papers"), "{list}");
+}
+
+#[test]
+fn killed_at_any_moment_it_gives_the_same_tree() {
+    let place = with_papers();
+    let undisturbed = parts(&ingest(&place)["tree"]);
+    let place = with_papers();
+    for ms in [400, 900, 1_500, 2_500, 4_000, 6_000] {
+        let mut command = place.command("ingest papers --data-dir data --json");
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let deadline = std::time::Instant::now() + Duration::from_millis(ms);
+        while std::time::Instant::now() < deadline && child.try_wait().unwrap().is_none() {
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        // It may have ended meanwhile.
+        let _killed = child.kill();
+        child.wait().unwrap();
+    }
+    let again = ingest(&place);
+    assert_eq!(parts(&again["tree"]), undisturbed);
+}
+
+#[test]
+fn what_it_will_take_is_said_and_what_is_wrong_is_named() {
+    let place = with_papers();
+    let run = place.run("ingest papers --data-dir data --dry-run");
+    assert_eq!(run.code, Some(0), "{run}");
+    for word in
+        ["OCR: ", "organizer: built-in", "22 files", "disk: about", "time: about", "model cost: nothing"]
+    {
+        assert!(run.stderr.contains(word), "{word}: {run}");
+    }
+    assert!(!place.path("work/data").exists(), "a dry run writes nothing");
+    for (arguments, code, word) in [
+        ("ingest nowhere --data-dir data", 1, "nowhere"),
+        ("ingest papers --data-dir papers/data", 2, "nothing is written to a source"),
+        ("ingest papers --data-dir data --lang xx;rm", 2, "names no languages"),
+        ("ingest papers --data-dir data --name a/b", 2, "cannot be the name of a collection"),
+        ("collection tree nothing --data-dir data", 3, "there is no data"),
+    ] {
+        let run = place.run(arguments);
+        assert!(run.code == Some(code) && run.stderr.contains(word), "{arguments}: {run}");
+    }
+    if has_tesseract() {
+        let run = place.run("ingest papers --data-dir data --lang eng+tlh");
+        assert!(run.code == Some(2) && run.stderr.contains("apt install tesseract-ocr-tlh"), "{run}");
+    }
+}
