@@ -120,7 +120,12 @@ impl Desk {
 
     /// Lets the machine run until it has nothing more to say at this time.
     fn settle(&mut self) {
-        while self.run() {}
+        for _ in 0..10_000 {
+            if !self.run() {
+                return;
+            }
+        }
+        panic!("the machine does not come to rest");
     }
 
     /// One run. Whether there is more to do.

@@ -5,7 +5,7 @@ mod broken;
 use abide_sim::{Failure, Plan, many, run};
 
 /// Few enough for every change; more from the command line.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 2_000;
 
 #[test]
 fn every_promise_is_kept_and_every_fault_strikes() {
