@@ -90,7 +90,7 @@ pub(crate) enum CollectionCommand {
         #[arg(value_name = "NAME")]
         to: String,
     },
-    /// Forget a collection. Its entities stay until blobs that nothing names are collected.
+    /// Forget a collection. Its entities stay readable by id.
     Delete {
         /// Which.
         #[arg(value_name = "COLLECTION")]
