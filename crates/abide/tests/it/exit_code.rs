@@ -18,6 +18,8 @@ fn version_and_help_are_data() {
     Usage: abide [OPTIONS] <COMMAND>
 
     Commands:
+      ingest       Make an organized, described, versioned collection of a folder of scans, texts and images
+      collection   Look into collections, search them, export them and change them by hand
       serve        Run the server until it is told to stop
       queue        Enter things to download, and download them
       preprocess   Make web images and pages of a folder of scans, PDFs and images
