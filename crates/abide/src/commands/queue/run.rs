@@ -97,6 +97,7 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
             Reach::Server(client) => {
                 let puller = Puller {
                     client: client.clone(),
+                    data_dir: config.store.data_dir.clone(),
                     name: format!("queue-run-{}", std::process::id()),
                     queue: queue.to_string(),
                     kind: DOWNLOAD,
@@ -224,7 +225,7 @@ async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) ->
         let found = match counts::read(client, &args.queue).await {
             Ok(found) => found,
             // A server that starts again is waited for by whoever pulls from it.
-            Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => continue,
+            Err(error) if is_waited_for(&error) => continue,
             Err(error) => return Err(error.into()),
         };
         let counts = Counts::from(found.counts);
@@ -277,15 +278,21 @@ async fn is_drained(
             .with("kind", Some(DOWNLOAD));
         match reach::list(client, &path, "jobs", 1).await {
             Ok(listed) if listed.items.is_empty() => {}
-            Ok(_) | Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => return Ok(false),
+            Ok(_) => return Ok(false),
+            Err(error) if is_waited_for(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
     }
     match counts::read(client, queue).await {
         Ok(after) => Ok(after.counts == *counts && tally.ended() == ended),
-        Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => Ok(false),
+        Err(error) if is_waited_for(&error) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether it is for whoever pulls from the server to judge.
+fn is_waited_for(error: &ReachError) -> bool {
+    matches!(error, ReachError::Lost { .. } | ReachError::Refused { .. } | ReachError::Denied(_))
 }
 
 fn bar(output: Output) -> ProgressBar {
