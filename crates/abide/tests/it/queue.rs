@@ -228,7 +228,7 @@ fn where_there_is_no_data_looking_says_so_and_makes_none() {
     assert_eq!(place.run("queue enqueue a").code, Some(0));
     insta::assert_snapshot!(place.run("queue stats nosuch"), @"
     exit 1
-    error: there is no queue nosuch
+    error: there is no queue nosuch: it begins with its first job or policy
     ");
     insta::assert_snapshot!(place.run("queue pause later"), @"
     exit 0
