@@ -145,7 +145,8 @@ fn why(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
         Ok(client.get(&Path::v1(["jobs", &job.to_string(), "why"])).await?)
     })?;
     let Why { causes } = decoded(&document)?;
-    let text: String = causes.iter().map(|cause| format!("{}\n", cause.sentence)).collect();
+    let text: String =
+        causes.iter().map(|cause| format!("{}\n", cause.sentence.replace('\n', " "))).collect();
     output.data(&text, &document)
 }
 
