@@ -185,7 +185,8 @@ async fn send(
     imported: &mut Imported,
     say_bad: impl Fn(u64, &str),
 ) -> Result<(), ReachError> {
-    let mut parts = vec![0..batch.len()];
+    let all = 0..batch.len();
+    let mut parts = vec![all];
     while let Some(part) = parts.pop() {
         match client.post_text::<Entered>(&Path::v1(["jobs"]), batch.body(part.clone())).await {
             Ok(entered) => {
