@@ -1,7 +1,9 @@
 //! The long poll of remote workers: claim, or wait until claiming may give something.
 
+use crate::access::Credentials;
 use crate::app::App;
 use crate::error::{ApiError, stopping};
+use crate::role::Role;
 use abide_core::job::{AttemptEnd, Lease};
 use abide_core::name::{JobKind, QueueName, WorkerId};
 use abide_core::time::Time;
@@ -37,7 +39,12 @@ pub(crate) struct Ask {
 }
 
 /// Claims jobs; if there are none, waits up to `wait` for some.
-pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lease>, ApiError> {
+pub(crate) async fn poll(
+    app: &App,
+    ask: &Ask,
+    wait: Duration,
+    credentials: &Credentials,
+) -> Result<Vec<Lease>, ApiError> {
     let mut notices = app.engine().notices();
     introduce(app, ask).await?;
     let until = Instant::now() + wait;
@@ -46,6 +53,7 @@ pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lea
         if app.drain().has_begun() {
             return Err(stopping());
         }
+        credentials.still_allow(app, Role::Operate).await?;
         let claimed = claim(app, ask).await?;
         if !claimed.leases.is_empty() || Instant::now() >= until {
             return Ok(claimed.leases);

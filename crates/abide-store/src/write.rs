@@ -118,7 +118,8 @@ pub enum Write {
         /// Whether its jobs stay.
         paused: bool,
     },
-    /// Sets or removes the policy of a key (`host:example.org`) or a class (`host:*`).
+    /// Sets or removes the policy of a key (`host:example.org`) or a class (`host:*`). Removing it also ends a rest of the
+    /// key.
     SetLimit {
         /// Which.
         key: LimitKey,

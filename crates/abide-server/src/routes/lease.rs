@@ -1,5 +1,6 @@
 //! `/v1/lease`: jobs for workers outside of the process.
 
+use crate::access::Credentials;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::error::ApiError;
@@ -37,6 +38,7 @@ pub(crate) struct Leases {
 /// Leases jobs, waiting for some if asked to.
 pub(crate) async fn lease(
     State(app): State<App>,
+    credentials: Credentials,
     JsonBody(request): JsonBody<LeaseRequest>,
 ) -> Result<Json<Leases>, ApiError> {
     let wait = wait::duration(request.wait_ms)?;
@@ -49,7 +51,7 @@ pub(crate) async fn lease(
     };
     count("the number of queues", ask.queues.len(), NAMES)?;
     count("the number of kinds", ask.kinds.len(), NAMES)?;
-    Ok(Json(Leases { leases: poll(&app, &ask, wait).await? }))
+    Ok(Json(Leases { leases: poll(&app, &ask, wait, &credentials).await? }))
 }
 
 fn count(what: &str, given: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize, ApiError> {

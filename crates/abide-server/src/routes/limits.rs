@@ -76,12 +76,15 @@ pub(crate) async fn set(
             policy.rates.len()
         )));
     }
+    if policy.concurrency == Some(0) {
+        return Err(ApiError::bad("concurrency is 0: give 1 or more, or pause the queue"));
+    }
     let policy = Some(policy);
     app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
     Ok(Json(PolicyDocument { key, policy }))
 }
 
-/// Removes the policy of a key or a class; without one it allows everything, or what its class says.
+/// Removes the policy of a key or a class, and ends a key's rest; without one it allows everything, or what its class says.
 pub(crate) async fn remove(
     State(app): State<App>,
     At(key): At<LimitKey>,

@@ -55,7 +55,7 @@ pub(crate) async fn call(
 }
 
 /// The idempotency key of a call, if it has one.
-pub(crate) struct Key(Option<IdempotencyKey>);
+pub(crate) struct Key(pub(crate) Option<IdempotencyKey>);
 
 impl FromRequestParts<App> for Key {
     type Rejection = ApiError;

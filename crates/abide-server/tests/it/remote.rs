@@ -72,7 +72,7 @@ fn a_poll_sees_a_job_become_due() {
 #[test]
 fn a_worker_that_asks_is_known() {
     let server = Server::start();
-    let job = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let job = enqueue(&server, &json!({ "delay_ms": 9_999_999_999_i64 }));
     let causes = || {
         let why = server.ok(&format!("GET /v1/jobs/{job}/why"), "");
         let causes = why["causes"].as_array().unwrap().iter();
@@ -138,6 +138,10 @@ fn an_end_that_makes_no_sense_is_refused() {
         json!({ "end": "handed_back", "reason": "?" }),
         json!({ "end": "finished" }),
         json!({ "end": "done", "cool_down": [{ "key": "a", "for_ms": -1 }] }),
+        json!({ "end": "done", "cool_down": [{ "key": "host:a", "for_ms": 1 }] }),
+        json!({ "end": "done", "cool_down": [{ "key": "queue:mail", "for_ms": 1 }] }),
+        json!({ "end": "error", "reason": "?", "retry": { "after_ms": -5 } }),
+        json!({ "end": "error", "reason": "?", "retry": { "after_ms": i64::MAX } }),
         json!({ "end": "done", "token": "nonsense" }),
     ] {
         assert_eq!(
@@ -193,6 +197,17 @@ fn retry_after_moves_the_key() {
     let why = server.ok(&format!("GET /v1/jobs/{other}/why"), "");
     assert_eq!(why["causes"][0]["cause"], json!("cooling_down"), "{why}");
     assert_eq!(server.ok("POST /v1/lease", &ask(0)), json!({ "leases": [] }));
+    server.ok("DELETE /v1/limits/host:a", "");
+    assert_eq!(server.ok("POST /v1/lease", &ask(0))["leases"][0]["job"], json!(other), "the rest is over");
+}
+
+#[test]
+fn a_redirect_may_rest_another_key_of_the_class() {
+    let server = Server::start();
+    enqueue(&server, &json!({ "limit_keys": ["host:a"] }));
+    let lease = lease(&server);
+    let rests = json!([{ "key": "host:b", "for_ms": 9 }, { "key": "queue:q", "for_ms": 9 }]);
+    assert_eq!(say(&server, &lease, "finish", json!({ "end": "done", "cool_down": rests })).status, 200);
 }
 
 #[test]
@@ -217,7 +232,7 @@ fn a_bad_ask_is_refused() {
 #[test]
 fn draining_hands_out_nothing() {
     let mut server = Server::start();
-    let job = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let job = enqueue(&server, &json!({ "delay_ms": 9_999_999_999_i64 }));
     let mut poll = server.client();
     let body = ask(30_000);
     let head =

@@ -188,7 +188,12 @@ impl Limits {
     fn set(&mut self, key: &LimitKey, policy: Option<LimitPolicy>) {
         match policy {
             Some(policy) => self.policies.insert(key.clone(), policy),
-            None => self.policies.remove(key),
+            None => {
+                if let Some(state) = self.keys.get_mut(key) {
+                    state.rests_until = None;
+                }
+                self.policies.remove(key)
+            }
         };
         for (other, state) in &mut self.keys {
             if other == key || other.class().as_ref() == Some(key) {
