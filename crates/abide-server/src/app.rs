@@ -12,6 +12,7 @@ use crate::services::Services;
 use crate::sync::{Feeds, Sockets};
 use abide_core::commit::Reply;
 use abide_core::json::Json;
+use abide_core::name::IdempotencyKey;
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::{Call, Engine};

@@ -76,9 +76,6 @@ pub(crate) async fn set(
             policy.rates.len()
         )));
     }
-    if policy.concurrency == Some(0) {
-        return Err(ApiError::bad("concurrency is 0: give 1 or more, or pause the queue"));
-    }
     let policy = Some(policy);
     app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
     Ok(Json(PolicyDocument { key, policy }))
