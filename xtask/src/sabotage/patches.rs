@@ -11,7 +11,7 @@ pub(super) struct Patch {
 }
 
 /// What notices.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Catcher {
     /// So many seeds of the simulator.
     Seeds(&'static str),
