@@ -12,7 +12,7 @@ use abide_store::write::{Claim, Claimed};
 use abide_store::{Answer, Read, Reader};
 
 /// Jobs that are looked at after one claim: all of them come round.
-const LOOKS: usize = 4;
+const LOOKS: usize = 2;
 
 /// Where the next look begins.
 #[derive(Debug)]
