@@ -244,3 +244,47 @@ fn draining_hands_out_nothing() {
     assert_eq!((reply.status, &reply.json()["error"]["code"]), (503, &json!("stopping")));
     wait_for_end();
 }
+
+fn ask_under(server: &Server, key: &str) -> Value {
+    let reply = server.client().request("POST /v1/lease", &[("Idempotency-Key", key)], &ask(0)).unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.json()["leases"].clone()
+}
+
+#[test]
+fn a_worker_that_got_no_answer_asks_again_under_its_key() {
+    let server = Server::start();
+    let job = enqueue(&server, &json!({ "max_attempts": 1 }));
+    let first = ask_under(&server, "one");
+    let again = ask_under(&server, "one");
+    for part in ["job", "attempt", "token", "payload"] {
+        assert_eq!(again[0][part], first[0][part], "{part}");
+    }
+    assert_eq!((&again[0]["job"], again.as_array().unwrap().len()), (&json!(job), 1));
+    assert!(again[0]["lease_expires_at"].as_i64() >= first[0]["lease_expires_at"].as_i64());
+    assert_eq!(
+        (ask_under(&server, "two"), server.ok("POST /v1/lease", &ask(0))["leases"].clone()),
+        (json!([]), json!([]))
+    );
+    assert_eq!(say(&server, &again[0], "finish", json!({ "end": "done" })).status, 200);
+    assert_eq!(server.ok(&format!("GET /v1/jobs/{job}"), "")["attempts"].as_array().unwrap().len(), 1);
+    assert_eq!(ask_under(&server, "one"), json!([]));
+}
+
+#[test]
+fn a_worker_that_hung_up_finds_its_job_under_its_key() {
+    let server = Server::start();
+    let other = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let (mut poll, body) = (server.client(), ask(30_000));
+    let head = format!(
+        "POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    poll.send((head + &body).as_bytes()).unwrap();
+    while server.ask(&format!("GET /v1/jobs/{other}/why"), "").body.contains("no_worker") {}
+    let job = enqueue(&server, &json!({ "max_attempts": 1 }));
+    drop(poll);
+    // Whether or not the poll took it before it ended: nothing was handed back, and nobody lost an attempt.
+    let found = ask_under(&server, "k");
+    assert_eq!((&found[0]["job"], &found[0]["attempt"]), (&json!(job), &json!(1)));
+}
