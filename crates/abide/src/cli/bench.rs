@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::whole::whole;
+
 use crate::bench::preprocess::ChildPreset;
 
 const PREPROCESS_HELP: &str = "\
@@ -29,19 +31,19 @@ pub(crate) enum BenchPart {
 #[derive(Debug, Args)]
 pub(crate) struct SyncBench {
     /// Clients that read one store live while events are pushed.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = whole(1_u64..=100_000))]
     pub(crate) clients: u64,
 
     /// Pushes whose way to all of them is timed.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(1_u64..=10_000))]
     pub(crate) pushes: u64,
 
     /// Events of the log that is written and then read from its beginning.
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1_u64..=10_000_000))]
     pub(crate) events: u64,
 
     /// Sockets that are open and idle.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1_u64..=100_000))]
     pub(crate) idle: u64,
 }
 
@@ -49,11 +51,11 @@ pub(crate) struct SyncBench {
 #[derive(Debug, Args)]
 pub(crate) struct PreprocessBench {
     /// How many scans of each kind.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole(1_u32..=100))]
     pub(crate) images: u32,
 
     /// Percent of the full sides of the scans, for a quick look.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = whole(1_u32..=100))]
     pub(crate) scale: u32,
 
     /// Do not install and measure sharp.

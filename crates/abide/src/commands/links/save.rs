@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cli::SaveFlags;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, import_complete};
 use crate::reach::{self, Client, Missing, Path};
 
 /// Bytes of a file: the bookmarks of a long life.
@@ -83,7 +83,7 @@ pub(super) fn import(
     })?;
     bar.finish_and_clear();
     let Saved { new, duplicate, errors } = saved;
-    let text = format!("\u{2713} Import complete: {new} new, {duplicate} duplicate, {errors} errors\n");
+    let text = import_complete(new as u64, duplicate as u64, errors as u64);
     output.data(&text, &saved)?;
     end(errors)
 }
