@@ -2,14 +2,15 @@
 
 use crate::calls::{AttemptRef, BeginAnswer, Call, CheckAnswer, HaveAnswer, OkAnswer, Reply, StartAnswer};
 use crate::file::{Place, ProcessableFile};
-use crate::flow::{self, Flow};
+use crate::flow::{self, Flow, Spread};
 use crate::jobs::{self, Ended};
-use crate::limits::CANCELLED_PER_TURN;
+use crate::limits::{CANCELLED_PER_TURN, PAGES_PER_PART};
 use crate::message::{BatchId, QueueMessage};
 use crate::options::Options;
+use crate::parts;
 use crate::phases::{self, Phases};
 use crate::refusal::No;
-use crate::report::{Report, ReportStatus};
+use crate::report::{PageOutput, Report, ReportStatus};
 use crate::rows::{self, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{Delivery, State, Step};
@@ -40,8 +41,8 @@ pub enum ToBatch {
     Spread {
         /// Which task.
         task_id: String,
-        /// From which file.
-        from: usize,
+        /// From where.
+        from: Spread,
     },
     /// Cancel what is with launchers, and go on until nothing is.
     Cancel,
@@ -80,8 +81,11 @@ impl Object for Batch {
             Call::Status => Reply::Status(Box::new(show::status(turn, self.phases)?)),
             Call::Files { life, from, files, last } => self.files(turn, life, from, files, last)?,
             Call::Begin { attempt, machine_id } => self.begin(turn, &attempt, machine_id)?,
-            Call::Callback { attempt, signature, report } => {
-                self.callback(turn, &attempt, &signature, *report)?
+            Call::Callback { attempt, signature, report, in_parts } => {
+                self.callback(turn, &attempt, &signature, *report, in_parts)?
+            }
+            Call::Pages { attempt, signature, from, pages } => {
+                self.pages(turn, &attempt, &signature, from, pages)?
             }
             Call::Check { attempt, signature } => self.check(turn, &attempt, &signature)?,
             Call::Reset => reset(turn)?,
@@ -147,7 +151,7 @@ impl Batch {
             }
             return Ok(Reply::Started(StartAnswer { batch_id, started: ended }));
         }
-        turn.put(STATE, &State::new(self.phases.len(), turn.now()))?;
+        turn.put(STATE, &State::new(self.phases.len(), message.prefix(), turn.now()))?;
         let job = jobs::manifest(&message, turn.incarnation())?;
         turn.put(MESSAGE, &MessageRow(message))?;
         turn.enqueue(job)?;
@@ -199,12 +203,13 @@ impl Batch {
         attempt: &AttemptRef,
         machine_id: Option<String>,
     ) -> Result<Reply, Halt<No>> {
+        rows::state(turn)?;
         let over = Reply::Begin(BeginAnswer { go: false, machine_id: None });
-        if attempt.life != turn.incarnation() || matches!(rows::state(turn)?.step, Step::Error { .. }) {
+        if attempt.life != turn.incarnation() {
             return Ok(over);
         }
         let task = rows::task(turn, self.phases, &attempt.task_id)?;
-        if task.attempt != attempt.attempt || task.status.is_over() {
+        if !is_live(turn, attempt, &task)? {
             return Ok(over);
         }
         let machine_id = machine_id.or_else(|| task.machine_id.clone());
@@ -234,21 +239,28 @@ impl Batch {
         attempt: &AttemptRef,
         signature: &str,
         report: Report,
+        in_parts: u32,
     ) -> Result<Reply, Halt<No>> {
         let ok = Reply::Ok(OkAnswer { ok: true, message: None });
         let task = self.proven(turn, attempt, signature)?;
         if let Some(other) = report.task_id.as_ref().filter(|other| **other != task.task_id) {
             return Err(No::OtherTask(other.clone()).into());
         }
-        if attempt.life != turn.incarnation() {
+        if let Some(pages) = report.outputs.as_ref().map(Vec::len).filter(|pages| *pages > PAGES_PER_PART) {
+            return Err(No::LongReport(pages).into());
+        }
+        if !is_live(turn, attempt, &task)? {
             return Ok(ok);
         }
         let mut flow = self.flow(turn)?;
-        if matches!(flow.state.step, Step::Error { .. }) {
-            return Ok(ok);
-        }
-        let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-        let event = self.judge(&task, report, &message.prefix());
+        let report = match in_parts {
+            0 => Ok(report),
+            count => parts::first(turn, &task, report, count)?,
+        };
+        let event = match report {
+            Ok(report) => self.judge(&task, report, in_parts, &flow.state.prefix),
+            Err(reason) => TaskEvent::Failed { reason, retryable: true },
+        };
         if flow.apply(turn, &task, attempt.attempt, event)? {
             flow.state.phase_retry_count = 0;
             self.advance(turn, &mut flow)?;
@@ -258,32 +270,54 @@ impl Batch {
     }
 
     /// What a report makes of a task: what is not complete, or outside of the batch, is a failure with that reason.
-    fn judge(&self, task: &Task, report: Report, prefix: &str) -> TaskEvent {
+    fn judge(&self, task: &Task, report: Report, in_parts: u32, prefix: &str) -> TaskEvent {
         match report.status {
             ReportStatus::Error => {
                 let reason = report.error.as_deref().filter(|reason| !reason.is_empty());
                 let reason = cut_reason(reason.unwrap_or("the worker gave no reason")).to_owned();
                 TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
             }
-            ReportStatus::Success => {
-                let outside = report.staging_keys().find(|key| !key.starts_with(prefix));
-                let outside = outside.map(|key| format!("the worker wrote {key}, outside of {prefix}"));
-                let accepted = self.phases[task.phase].accepts(&task.input, &report);
-                match outside.or(accepted.err()) {
-                    None => TaskEvent::Completed(Box::new(report)),
-                    Some(reason) => TaskEvent::Failed { reason, retryable: true },
-                }
-            }
+            ReportStatus::Success => match self.wrong_with(task, &report, in_parts, prefix) {
+                None => TaskEvent::Completed { report: Box::new(report), in_parts },
+                Some(reason) => TaskEvent::Failed { reason, retryable: true },
+            },
         }
+    }
+
+    fn wrong_with(&self, task: &Task, report: &Report, in_parts: u32, prefix: &str) -> Option<String> {
+        let pages = match in_parts {
+            0 => report.outputs.as_ref().map(Vec::len),
+            count => Some(count as usize),
+        };
+        let paged = pages.map_or(Ok(()), |pages| {
+            report.check_pages(0)?;
+            report.check_count(pages)
+        });
+        let accepted = || self.phases[task.phase].accepts(&task.input, report);
+        report.outside_of(prefix).or_else(|| paged.and_then(|()| accepted()).err())
+    }
+
+    /// Pages of a report that is too long for one call. Those of an attempt that is over are not taken.
+    fn pages(
+        &self,
+        turn: &mut Turn<'_>,
+        attempt: &AttemptRef,
+        signature: &str,
+        from: u32,
+        pages: Vec<PageOutput>,
+    ) -> Result<Reply, Halt<No>> {
+        let task = self.proven(turn, attempt, signature)?;
+        if !is_live(turn, attempt, &task)? {
+            return Ok(Reply::Have(HaveAnswer { have: None }));
+        }
+        let prefix = rows::state(turn)?.prefix;
+        let have = parts::keep(turn, &task, from, pages, &prefix)?;
+        Ok(Reply::Have(HaveAnswer { have: Some(have.into()) }))
     }
 
     fn check(&self, turn: &mut Turn<'_>, attempt: &AttemptRef, signature: &str) -> Result<Reply, Halt<No>> {
         let task = self.proven(turn, attempt, signature)?;
-        let live = attempt.life == turn.incarnation()
-            && task.attempt == attempt.attempt
-            && !task.status.is_over()
-            && !matches!(rows::state(turn)?.step, Step::Error { .. });
-        if !live {
+        if !is_live(turn, attempt, &task)? {
             return Err(No::UnknownTask(task.task_id).into());
         }
         Ok(Reply::Check(Box::new(CheckAnswer { input: task.input, asset_id: task.asset_id })))
@@ -371,7 +405,7 @@ impl Batch {
     }
 
     /// Goes on with a task that made many files.
-    fn spread(&self, turn: &mut Turn<'_>, task_id: &str, from: usize) -> Result<(), Halt<No>> {
+    fn spread(&self, turn: &mut Turn<'_>, task_id: &str, from: Spread) -> Result<(), Halt<No>> {
         let mut flow = self.flow(turn)?;
         if matches!(flow.state.step, Step::Error { .. }) {
             return Ok(());
@@ -470,6 +504,14 @@ impl Batch {
         flow.save(turn)?;
         Ok(Reply::Ok(OkAnswer { ok: true, message: Some(format!("task {task_id} is tried again")) }))
     }
+}
+
+/// Whether an attempt is the present one of its task, which is not over.
+fn is_live(turn: &mut Turn<'_>, attempt: &AttemptRef, task: &Task) -> Result<bool, Halt<No>> {
+    Ok(attempt.life == turn.incarnation()
+        && task.attempt == attempt.attempt
+        && !task.status.is_over()
+        && !matches!(rows::state(turn)?.step, Step::Error { .. }))
 }
 
 /// The manifest's worker is through: with all files, or without any hope.
