@@ -25,6 +25,7 @@
 //! state.
 
 pub mod asset;
+mod attempt;
 mod batch;
 mod buckets;
 mod callback;

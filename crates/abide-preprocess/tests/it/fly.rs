@@ -27,6 +27,10 @@ struct Seen {
     ended: BTreeSet<String>,
     destroyed: BTreeSet<String>,
     too_many: u32,
+    /// Whether the answer to the next start is lost.
+    answer_lost: bool,
+    /// The start whose answer was lost.
+    unnoted: Option<Value>,
     /// Whether none dies.
     all_live: bool,
     /// Machines that were there at the same time, at most.
@@ -89,21 +93,46 @@ async fn create(
             seen.too_many += 1;
             return Err((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0.02")]));
         }
+        if seen.answer_lost {
+            // The machine is started, and whoever asked for it never hears of it.
+            seen.answer_lost = false;
+            seen.machine(body["name"].as_str().unwrap());
+            seen.unnoted = Some(body);
+            return Err((StatusCode::INTERNAL_SERVER_ERROR, [("x-reason", "the answer is lost")]));
+        }
+        if seen.unnoted.as_ref().is_some_and(|unnoted| unnoted["name"] == body["name"]) {
+            return Err((StatusCode::CONFLICT, [("x-reason", "the name is taken")]));
+        }
         (seen.machine(body["name"].as_str().unwrap()), !seen.all_live)
     };
-    let env = body["config"]["env"].clone();
     // The first machine of the second file dies without a word.
     if mortal && body["name"] == json!("tiff-fly_tiff_0000002") {
         standin.seen.lock().unwrap().ended.insert(id.clone());
     } else {
-        let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
-        let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
-        let name = key.rsplit('/').next().unwrap().to_owned();
-        let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
-            "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
-        tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+        work(&body["config"]["env"]);
     }
     Ok(Json(json!({ "id": id, "state": "created" })))
+}
+
+/// A machine calls back.
+fn work(env: &Value) {
+    let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
+    let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
+    let name = key.rsplit('/').next().unwrap().to_owned();
+    let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
+        "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
+    tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+}
+
+/// Lists machines; the one that nobody noted goes on once it is found.
+async fn list(State(standin): State<StandIn>) -> Json<Value> {
+    let seen = standin.seen.lock().unwrap();
+    if let Some(unnoted) = &seen.unnoted {
+        work(&unnoted["config"]["env"]);
+    }
+    let listed = (1..).zip(&seen.machines);
+    let listed = listed.map(|(number, name)| json!({ "id": format!("machine{number}"), "name": name }));
+    Json(listed.collect())
 }
 
 async fn show(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
@@ -169,7 +198,7 @@ async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
     let service = Service::register(&mut registry, setup(dir.path(), address, poll)).unwrap();
     let standin = StandIn { seen: Arc::new(Mutex::new(seen)), service: service.clone() };
     let router = Router::new()
-        .route("/v1/apps/tiffs/machines", post(create))
+        .route("/v1/apps/tiffs/machines", post(create).get(list))
         .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
         .route("/preprocess/callback/{batch}/{task}", post(callback))
         .with_state(standin.clone());
@@ -215,4 +244,12 @@ async fn no_more_machines_than_the_cap_and_a_callback_makes_room_for_the_next() 
     let seen = run(30, poll, calm).await;
     assert_eq!((seen.problems, seen.machines.len()), (Vec::new(), 30));
     assert!(seen.most <= 4, "{} at a time", seen.most);
+}
+
+#[tokio::test]
+async fn a_machine_whose_start_was_not_noted_is_found_by_its_name() {
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, answer_lost: true, ..Seen::default() };
+    let seen = run(1, Duration::from_millis(20), calm).await;
+    assert_eq!((seen.problems, seen.machines), (Vec::new(), vec!["tiff-fly_tiff_0000001".to_owned()]));
+    assert!(seen.destroyed.contains("machine1"), "and no orphan is left: {:?}", seen.destroyed);
 }

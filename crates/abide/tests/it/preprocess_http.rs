@@ -1,5 +1,4 @@
 //! Batches over HTTP: pages, hand-over, dead letters, a CDN, other sites' pages, and machines in flight.
-#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use serde_json::{Value, json};
 
