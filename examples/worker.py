@@ -1,18 +1,16 @@
 """A worker for Abide in plain Python: worker.py http://127.0.0.1:8787 QUEUE KIND [TOKEN]"""
-import http.client, json, os, sys, threading, time, urllib.error, urllib.request
-
+import http.client, json, os, sys, threading, time, urllib.error, urllib.request, uuid
 base, queue, kind, *token = sys.argv[1:]
 headers = {"Content-Type": "application/json"} | ({"Authorization": "Bearer " + token[0]} if token else {})
 
-def post(path, body, tries=1):  # {} if the server was away each time
+def post(path, body, tries=1, more={}):  # {} if the server was away each time
     for _ in range(tries):
         try:
-            with urllib.request.urlopen(urllib.request.Request(base + path, json.dumps(body).encode(), headers), timeout=60) as answer:
-                return json.load(answer)
+            request = urllib.request.Request(base + path, json.dumps(body).encode(), headers | more)
+            with urllib.request.urlopen(request, timeout=60) as answer: return json.load(answer)
         except (OSError, http.client.HTTPException) as error:
             time.sleep(1)
             if isinstance(error, urllib.error.HTTPError) and error.code < 500 and error.code != 429:
-                print(path, error, file=sys.stderr)
                 return {"refused": error.code}
     return {}
 
@@ -26,10 +24,12 @@ def work(payload, progress, over):  # yours: stop when over is set
         progress({"step": step})
         over.wait(payload["seconds"])
     return {"steps": payload["steps"]}
-
+key = uuid.uuid4().hex
 while True:
     ask = {"worker": f"python-{os.getpid()}", "queues": [queue], "kinds": [kind], "lease_ms": 5000, "wait_ms": 30000}
-    for lease in post("/v1/lease", ask).get("leases", []):
+    answer = post("/v1/lease", ask, more={"Idempotency-Key": key})
+    key = uuid.uuid4().hex if answer else key  # no answer: what it may have given is asked for again
+    for lease in answer.get("leases", []):
         at, proof, over = f"/v1/jobs/{lease['job']}", {k: lease[k] for k in ("attempt", "token")}, threading.Event()
         threading.Thread(target=beat, args=(at, proof, over), daemon=True).start()
         try:

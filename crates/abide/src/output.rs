@@ -111,9 +111,11 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
 }
 
 /// What became of a list.
-pub(crate) fn import_complete(new: u64, duplicate: u64, errors: u64) -> String {
+pub(crate) fn import_complete(new: u64, duplicate: u64, skipped: u64, errors: u64) -> String {
     let mark = if errors == 0 { '\u{2713}' } else { '\u{26a0}' };
-    format!("{mark} Import complete: {new} new, {duplicate} duplicate, {}\n", counted(errors, "error"))
+    let skipped = if skipped == 0 { String::new() } else { format!("{skipped} skipped, ") };
+    let errors = counted(errors, "error");
+    format!("{mark} Import complete: {new} new, {duplicate} duplicate, {skipped}{errors}\n")
 }
 
 /// What a document that a server gave holds.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::whole::whole;
@@ -11,8 +12,9 @@ A file is one of:
   bookmarks as a browser exports them (HTML)
   lines of JSON, each with a url
   a plain list of URLs, one in a line; lines that begin with # say nothing
-A link that is there already is not saved again. What cannot be saved is reported on standard error with its number and
-reason; the rest is saved, and the exit code is 4.";
+A link that is there already is not saved again. What leads to no page (javascript:, place:, ftp:, …) is skipped, and what
+cannot be saved is an error; both are reported on standard error with their number and reason. The rest is saved; the exit code
+is 4 if there were errors.";
 
 /// What to do about links.
 #[derive(Debug, Subcommand)]
@@ -41,7 +43,7 @@ pub(crate) enum LinksCommand {
     /// Show a link.
     Show {
         /// Its id.
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
         id: String,
         /// Of which store.
         #[arg(long, value_name = "STORE", default_value = LOCAL)]
@@ -117,10 +119,10 @@ pub(crate) enum KeyCommand {
     /// Make a key. It is shown once: only a digest of it is kept.
     Create {
         /// The organization whose store the key opens.
-        #[arg(long, value_name = "ORG")]
+        #[arg(long, value_name = "ORG", value_parser = NonEmptyStringValueParser::new())]
         org: String,
         /// Where what comes with the key comes from.
-        #[arg(long, value_name = "SOURCE", default_value = "api")]
+        #[arg(long, value_name = "SOURCE", default_value = "api", value_parser = NonEmptyStringValueParser::new())]
         source: String,
     },
     /// List the keys, without their secrets.
@@ -140,10 +142,10 @@ pub(crate) enum KeyCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TokenFlags {
     /// The organization whose store the token opens.
-    #[arg(long, value_name = "ORG")]
+    #[arg(long, value_name = "ORG", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) org: String,
     /// Who bears it.
-    #[arg(long, value_name = "WHO", default_value = "developer")]
+    #[arg(long, value_name = "WHO", default_value = "developer", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) subject: String,
     /// How long it counts.
     #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = whole(1_i64..=31_536_000))]

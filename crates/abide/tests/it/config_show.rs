@@ -390,7 +390,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SYNC_MAX_SOCKETS",
           "secret": false,
-          "doc": "Sockets at the same time; fewer if the system does not allow as many open files."
+          "doc": "Sockets and tails at the same time; fewer if the system does not allow as many open files."
         },
         {
           "option": "sync.recheck_ms",
@@ -400,7 +400,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SYNC_RECHECK_MS",
           "secret": false,
-          "doc": "How often access of an open socket is asked for again, in milliseconds; at least every 30 s."
+          "doc": "How often access of open sockets, tails and exports is asked for again, in milliseconds; at least every 30 s."
         },
         {
           "option": "sync.jwt_secret",

@@ -109,7 +109,7 @@ fn lines_of(
     })?;
     bar.finish_and_clear();
     let Imported { new, duplicate, errors } = imported;
-    output.data(&import_complete(new, duplicate, errors), &imported)?;
+    output.data(&import_complete(new, duplicate, 0, errors), &imported)?;
     match errors {
         0 => Ok(()),
         1 => Err(Failure::Partly("1 line was not entered".to_owned())),
