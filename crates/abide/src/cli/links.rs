@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueHint};
 
+use super::whole::whole;
+
 const FORMATS: &str = "\
 A file is one of:
   bookmarks as a browser exports them (HTML)
@@ -90,7 +92,7 @@ pub(crate) struct LinksPage {
     #[arg(long, value_name = "STATE", default_value = "active")]
     pub(crate) state: String,
     /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole(1_u16..=100))]
     pub(crate) limit: u16,
     /// Of which store.
     #[arg(long, value_name = "STORE", default_value = LOCAL)]
@@ -146,6 +148,6 @@ pub(crate) struct TokenFlags {
     #[arg(long, value_name = "WHO", default_value = "developer", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) subject: String,
     /// How long it counts.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = whole(1_i64..=31_536_000))]
     pub(crate) seconds: i64,
 }

@@ -181,7 +181,7 @@ fn what_cannot_be_done_is_said_in_words_that_help() {
     "#);
     insta::assert_snapshot!(place.run("links import list.jsonl"), @"
     exit 4
-    ! Import ended with errors: 1 new, 0 duplicate, 1 errors
+    ⚠ Import complete: 1 new, 0 duplicate, 1 error
     link 3: not a link: missing field `url`
     error: 1 link was not saved
     ");

@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cli::SaveFlags;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, import_complete};
 use crate::reach::{self, Client, Missing, Path};
 
 /// Bytes of a file: the bookmarks of a long life.
@@ -94,9 +94,7 @@ pub(super) fn import(
     })?;
     bar.finish_and_clear();
     let Saved { new, duplicate, skipped, errors } = saved;
-    let sign = if errors == 0 { "\u{2713} Import complete" } else { "! Import ended with errors" };
-    let skips = if skipped == 0 { String::new() } else { format!("{skipped} skipped, ") };
-    let text = format!("{sign}: {new} new, {duplicate} duplicate, {skips}{errors} errors\n");
+    let text = import_complete(new as u64, duplicate as u64, skipped as u64, errors as u64);
     output.data(&text, &saved)?;
     end(errors)
 }
