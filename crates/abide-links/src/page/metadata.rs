@@ -6,6 +6,9 @@ use dom_query::Document;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+/// Characters of the longest entity.
+const ENTITY_CHARS: usize = 34;
+
 /// What a link shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Metadata {
@@ -90,6 +93,9 @@ fn favicon(document: &Document, base: &Url) -> Option<String> {
 
 /// An absolute URL that a browser could load a picture from.
 fn resolve(base: &Url, href: &str) -> Option<String> {
+    if href.len() > URL_BYTES * 2 {
+        return None;
+    }
     let href = plain(href);
     let url = base.join(href.trim()).ok()?;
     let is_usable = matches!(url.scheme(), "http" | "https")
@@ -100,7 +106,8 @@ fn resolve(base: &Url, href: &str) -> Option<String> {
 
 /// Text with its entities decoded and single spaces, within a bound; none if nothing is left.
 fn words(text: &str, chars: usize) -> Option<String> {
-    let text = plain(text);
+    // What comes after so much would be cut off below, whatever entities are in it.
+    let text = plain(&text.chars().take(chars * ENTITY_CHARS).collect::<String>());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().filter(|c| !c.is_control()).take(chars).collect();
     (!text.is_empty()).then_some(text)

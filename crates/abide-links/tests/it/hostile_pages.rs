@@ -67,3 +67,13 @@ fn many_elements() {
     check("headings", &"<h2>Words</h2>".repeat(45_000));
     check("names", &times("<div class=\"c# article\" id=i#>words</div>", 45_000));
 }
+
+#[test]
+fn entities() {
+    check("in text", &"&lt;".repeat(500_000));
+    check(
+        "in an attribute",
+        &format!("<meta property=og:description content=\"{}\">", "&amp;lt;".repeat(250_000)),
+    );
+    check("in a title", &format!("<title>{}</title>", "&amp;lt;".repeat(250_000)));
+}
