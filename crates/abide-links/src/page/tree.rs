@@ -18,6 +18,8 @@ use std::collections::HashMap;
 
 /// Elements of a page.
 const ELEMENTS: u32 = 60_000;
+/// Pieces of text: lines, entities and what is between them. Each is put behind those before it, which are moved.
+const PIECES: u32 = 250_000;
 /// Elements in elements.
 const DEPTH: u32 = 256;
 /// Attributes of an element.
@@ -130,6 +132,7 @@ struct Growing {
     document: Document,
     depths: RefCell<HashMap<NodeId, u32>>,
     elements: Cell<u32>,
+    pieces: Cell<u32>,
     steps: Cell<u64>,
     weight: Cell<u64>,
     is_too_deep: Cell<bool>,
@@ -138,6 +141,7 @@ struct Growing {
 impl Growing {
     fn is_over(&self) -> bool {
         self.elements.get() > ELEMENTS
+            || self.pieces.get() > PIECES
             || self.steps.get() > STEPS
             || self.weight.get() > WEIGHT
             || self.is_too_deep.get()
@@ -158,7 +162,10 @@ impl Growing {
                 self.depths.borrow_mut().insert(*node, depth);
                 1
             }
-            NodeOrText::AppendText(text) => 1 + text.len() as u64 / TEXT_BYTES,
+            NodeOrText::AppendText(text) => {
+                self.pieces.set(self.pieces.get() + 1);
+                1 + text.len() as u64 / TEXT_BYTES
+            }
         };
         self.weight.set(self.weight.get() + elements * u64::from(depth));
         self.is_too_deep.set(self.is_too_deep.get() || depth > DEPTH);
