@@ -49,7 +49,7 @@ pub(crate) fn seal(
     turn.put(&rows::by_cid(version.cid), &version.ver)?;
     turn.send(
         &main(Catalog::KIND),
-        &ToCatalog {
+        &ToCatalog::Version {
             cid: version.cid,
             pages,
             metadata: Metadata {
@@ -64,7 +64,7 @@ pub(crate) fn seal(
         },
     )?;
     if !changes.named.is_empty() {
-        turn.send(&main(Blobs::KIND), &ToBlobs { named: changes.named })?;
+        turn.send(&main(Blobs::KIND), &ToBlobs { named: changes.named, dropped: Vec::new() })?;
     }
     turn.put(HEAD, head)?;
     Ok(())
@@ -79,6 +79,7 @@ pub(crate) fn next(turn: &Turn<'_>, head: &mut Head, note: Option<String>) {
     version.note = note;
 }
 
-fn main(kind: &'static str) -> ObjectKey {
+/// The one object of its kind.
+pub(crate) fn main(kind: &'static str) -> ObjectKey {
     ObjectKey { kind: Kind::trusted(kind), name: Name::trusted(MAIN) }
 }
