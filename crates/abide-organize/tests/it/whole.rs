@@ -53,7 +53,7 @@ async fn groups_become_entities_and_whoever_asked_is_told() {
             (Some(&group.group_name), Some(&group.description))
         );
         assert_eq!(components.keys().cloned().collect::<Vec<_>>(), group.files);
-        assert_eq!(rig.get(&group.pi).await.tip, group.tip);
+        assert_eq!(Some(rig.get(&group.pi).await.tip), group.tip);
     }
     let parent = rig.get(&before.id).await;
     assert_eq!((result.new_tip, result.new_version), (Some(parent.tip), Some(parent.ver)));
