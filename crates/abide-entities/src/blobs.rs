@@ -6,10 +6,10 @@
 //! | row | what |
 //! |---|---|
 //! | `b/{cid}` | one blob: what is kept of it, and how often manifests of all versions of all entities name it |
-//! | `free/{cid}` | one that was named and is not any more: its bytes are to be deleted, or were within the last hour |
+//! | `free/{cid}` | one that was named and is not any more: its bytes are to be deleted, or were within the last day |
 
 use crate::content::ContentId;
-use crate::limits::COLLECT_AGE_MS;
+use crate::limits::REMEMBERED_MS;
 use crate::messages::{ToBlobs, ToEntity};
 use crate::refusal::No;
 use abide_core::event::{Event, Sender};
@@ -99,7 +99,7 @@ pub enum BlobsReply {
         /// Where to look on; none at the end.
         next: Option<ContentId>,
     },
-    /// These were touched; those that were deleted within the last hour are not there to be named.
+    /// These were touched; those that were deleted within the last day are not there to be named.
     Touched {
         /// Which were deleted.
         deleted: Vec<ContentId>,
@@ -132,6 +132,8 @@ struct Blob {
     named_at: Time,
     /// When it was last uploaded, or about to be named.
     touched_at: Time,
+    /// When somebody was last about to name it.
+    claimed_at: Time,
     stored: Option<Stored>,
     /// A generation that was ended and whose bytes may still be there.
     ended: Option<u32>,
@@ -147,17 +149,19 @@ impl Record for Blob {
         let is_named = old["named"].as_bool().unwrap_or(true);
         old["names"] = Value::from(if is_named { NOT_COUNTED } else { 0 });
         old["named_at"] = Value::from(0);
+        old["claimed_at"] = Value::from(0);
         Ok(old)
     }
 }
 
 impl Blob {
-    /// Whether it may go: nobody names it, and whoever brought it named it since or had the time to.
+    /// Whether it may go: nobody names it, and nobody is about to. Whoever brought one that was never named gets time to;
+    /// whoever brought one again that was named is told if it is deleted.
     fn may_go(&self, now: Time, older_than_ms: i64) -> bool {
-        let was_named_since = self.named_at >= self.touched_at;
+        let was_named = self.named_at != Time::default() && self.named_at >= self.claimed_at;
         self.names == 0
             && (self.stored.is_some() || self.ended.is_some())
-            && (was_named_since || now.since(self.touched_at) > older_than_ms)
+            && (was_named || now.since(self.touched_at) > older_than_ms)
     }
 
     /// Whether its bytes were deleted and nobody brought them again. Whoever uploaded it before is to hear of it.
@@ -208,6 +212,12 @@ impl Object for Blobs {
             let blob: Blob = turn.get(&key)?.unwrap_or_default();
             turn.put(&key, &Blob { names: blob.names + 1, named_at: turn.now(), ..blob })?;
         }
+        for cid in message.held {
+            let key = key(cid);
+            if let Some(blob) = turn.get::<Blob>(&key)? {
+                turn.put(&key, &Blob { named_at: turn.now(), ..blob })?;
+            }
+        }
         if message.dropped.is_empty() {
             return Ok(());
         }
@@ -224,7 +234,7 @@ impl Object for Blobs {
         let cids = match event {
             Event::Message { body, .. } => body
                 .decode::<ToBlobs>()
-                .map(|message| message.named.into_iter().chain(message.dropped).collect()),
+                .map(|message| [message.named, message.held, message.dropped].concat()),
             Event::Call { body } => body.decode::<BlobsCall>().map(|call| match call {
                 BlobsCall::Keep { cid, .. }
                 | BlobsCall::Kept { cid, .. }
@@ -295,7 +305,7 @@ fn touch(turn: &mut Turn<'_>, cids: Vec<ContentId>) -> Result<Vec<ContentId>, Ha
         if blob.is_deleted() {
             deleted.push(cid);
         } else {
-            turn.put(&key, &Blob { touched_at: now, ..blob })?;
+            turn.put(&key, &Blob { touched_at: now, claimed_at: now, ..blob })?;
         }
     }
     Ok(deleted)
@@ -340,7 +350,7 @@ fn condemn(turn: &mut Turn<'_>, cid: ContentId, older_than_ms: i64) -> Result<Op
     };
     if !blob.may_go(turn.now(), older_than_ms) {
         let was_deleted_long_ago =
-            blob.is_deleted() && blob.ended.is_none() && turn.now().since(blob.touched_at) > COLLECT_AGE_MS;
+            blob.is_deleted() && blob.ended.is_none() && turn.now().since(blob.touched_at) > REMEMBERED_MS;
         if was_deleted_long_ago {
             turn.delete(&key);
         }

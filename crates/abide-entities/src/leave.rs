@@ -82,7 +82,7 @@ fn tell(turn: &mut Turn<'_>, mut leaving: Leaving) -> Result<(), Halt<No>> {
             let cids = rows.into_iter().map(|(_, cid)| cid).collect();
             match leaving.telling {
                 Telling::Components | Telling::Former => {
-                    turn.send(&main(Blobs::KIND), &ToBlobs { named: Vec::new(), dropped: cids })?;
+                    turn.send(&main(Blobs::KIND), &ToBlobs { dropped: cids, ..ToBlobs::default() })?;
                 }
                 Telling::Versions => turn.send(&main(Catalog::KIND), &ToCatalog::Gone { gone: cids })?,
             }

@@ -88,6 +88,9 @@ pub struct ToBlobs {
     /// Named by a manifest: once for each component that begins to be it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<ContentId>,
+    /// Brought again by a version that had it already: whoever was about to name it has done so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<ContentId>,
     /// Named no more, as often as they were named, because the entity is being deleted. The answer is
     /// [`Forgotten`](ToEntity::Forgotten).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -22,6 +22,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Changes {
     /// Blobs that the version names and the one before did not.
     pub(crate) named: Vec<ContentId>,
+    /// Blobs that were brought again under the names that they have.
+    pub(crate) held: Vec<ContentId>,
     /// Pages that have other children now.
     pub(crate) pages: BTreeSet<u64>,
 }
@@ -31,7 +33,7 @@ pub(crate) fn seal(
     turn: &mut Turn<'_>,
     id: &EntityId,
     head: &mut Head,
-    changes: Changes,
+    mut changes: Changes,
 ) -> Result<(), Halt<No>> {
     let components = rows::all::<Component, No>(turn, rows::COMPONENTS, None)?;
     if components.len() > limits::COMPONENTS {
@@ -39,7 +41,7 @@ pub(crate) fn seal(
     }
     let version = &mut head.version;
     version.components = components.len() as u32;
-    let (children, pages) = children::seal(turn, version, changes.pages)?;
+    let (children, pages) = children::seal(turn, version, std::mem::take(&mut changes.pages))?;
     let named = components.into_iter().map(|(key, held)| {
         let name = key.strip_prefix(rows::COMPONENTS).unwrap_or(&key).to_owned();
         (name, held.cid)
@@ -63,8 +65,9 @@ pub(crate) fn seal(
             },
         },
     )?;
-    if !changes.named.is_empty() {
-        turn.send(&main(Blobs::KIND), &ToBlobs { named: changes.named, dropped: Vec::new() })?;
+    let Changes { named, held, pages: _ } = changes;
+    if !named.is_empty() || !held.is_empty() {
+        turn.send(&main(Blobs::KIND), &ToBlobs { named, held, dropped: Vec::new() })?;
     }
     turn.put(HEAD, head)?;
     Ok(())

@@ -205,8 +205,10 @@ pub(crate) fn take(
     let result = said.results.into_iter().find(|result| Some(&result.pi) == node.pi.as_ref());
     match result {
         Some(result) if result.status != ServiceStatus::Error => {
-            flow.state.files.ocr_read += result.refs_completed;
-            flow.state.files.ocr_failed += result.refs_failed;
+            if phase == PhaseName::Ocr {
+                flow.state.files.ocr_read += result.refs_completed;
+                flow.state.files.ocr_failed += result.refs_failed;
+            }
             if result.new_version > node.current_version {
                 node.current_tip = result.new_tip;
                 node.current_version = result.new_version;

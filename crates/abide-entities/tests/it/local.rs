@@ -179,16 +179,32 @@ async fn files_go_with_the_last_entity_that_named_them() {
     assert_eq!(rig.files(), 0);
 }
 
+/// Whoever brought a file again that went with its last entity hears of it, and brings it once more.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_is_uploaded_again_outlives_the_entity_that_named_it() {
+async fn a_file_that_was_uploaded_again_is_asked_for_when_it_was_deleted_meanwhile() {
     let rig = rig();
     let cid = rig.upload(b"twice").await;
     let made = rig.store.create(naming(cid)).await.unwrap();
+    // The same component again is no other name.
+    let again = Append { components: naming(cid).components, ..Append::onto(made.tip) };
+    rig.store.append(&made.id, again).await.unwrap();
     rig.hands.0.store(1_000, Ordering::SeqCst);
     rig.upload(b"twice").await;
-    assert_eq!(rig.store.delete(&made.id, None).await.unwrap().files_deleted, 0);
+    assert_eq!(rig.store.delete(&made.id, None).await.unwrap().files_deleted, 1);
+    let refused = rig.store.create(naming(cid)).await;
+    let asks = |error: &EntityError| error.to_string().contains("upload it again");
+    assert!(refused.as_ref().is_err_and(asks), "{refused:?}");
+    rig.upload(b"twice").await;
     rig.store.create(naming(cid)).await.unwrap();
     assert_eq!(rig.read(cid, None).await.unwrap(), b"twice");
+    // A day later nobody remembers.
+    let other = rig.upload(b"other").await;
+    let gone = rig.store.create(naming(other)).await.unwrap();
+    rig.store.delete(&gone.id, None).await.unwrap();
+    rig.hands.0.store(25 * 60 * 60 * 1_000, Ordering::SeqCst);
+    let next = rig.store.create(Create::default()).await.unwrap();
+    rig.store.delete(&next.id, None).await.unwrap();
+    rig.store.create(naming(other)).await.unwrap();
 }
 
 /// More rows than one commit holds.

@@ -79,6 +79,9 @@ function fileItem(file) {
   return el("li", { data: { file: file.name } }, button);
 }
 
+/** What is between two stars on each side is strong. */
+const words = (text) => text.split(/\*\*(.+?)\*\*/).map((part, nth) => (nth % 2 ? el("strong", {}, part) : part));
+
 /** A description's Markdown, as far as descriptions use it. Text stays text. */
 function described(text) {
   const blocks = text.trim().split(/\n\s*\n/);
@@ -86,8 +89,9 @@ function described(text) {
     const heading = block.match(/^#+\s+(.*)$/);
     if (heading) return el("h4", {}, heading[1]);
     const lines = block.split("\n");
-    if (!lines.every((line) => /^[-*]\s/.test(line))) return el("p", {}, lines.join(" "));
-    return el("ul", {}, ...lines.map((line) => el("li", {}, line.slice(2))));
+    if (lines.every((line) => line.startsWith(">"))) return el("blockquote", {}, ...words(lines.map((line) => line.slice(1)).join(" ")));
+    if (!lines.every((line) => /^[-*]\s/.test(line))) return el("p", {}, ...words(lines.join(" ")));
+    return el("ul", {}, ...lines.map((line) => el("li", {}, ...words(line.slice(2)))));
   });
 }
 
@@ -211,10 +215,10 @@ async function showPart(root) {
 
 async function search(event) {
   event.preventDefault();
-  const words = $("collection-search").value.trim();
-  if (!words) return fill("collection-hits", [], "");
+  const query = $("collection-search").value.trim();
+  if (!query) return fill("collection-hits", [], "");
   try {
-    const { hits, more } = await ask(place("search", { q: words }));
+    const { hits, more } = await ask(place("search", { q: query }));
     $("collection-found").textContent = `${hits.length} found${more ? ", and there are more" : ""}`;
     fill("collection-hits", hits.map((hit) => {
       const button = el("button", { type: "button", className: "quiet" }, [hit.path || name(), hit.file].filter(Boolean).join("/"));

@@ -58,8 +58,8 @@ impl Model {
         (seen.holding, seen.held) = (kind, 0);
     }
 
-    /// Waits until a question is held and nothing else is asked any more.
-    pub(crate) fn wait_until_held(&self) {
+    /// Waits until a question is held and nothing else is asked any more, and says how many are held.
+    pub(crate) fn wait_until_held(&self) -> usize {
         let (seen, changed) = &*self.seen;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -67,7 +67,7 @@ impl Model {
             let (now, waited) = changed.wait_timeout(seen, QUIET).unwrap_or_else(PoisonError::into_inner);
             seen = now;
             if seen.held > 0 && waited.timed_out() && seen.count == count {
-                return;
+                return seen.held as usize;
             }
         }
     }
@@ -157,7 +157,7 @@ fn answer(kind: Kind, question: &str) -> String {
         Kind::Reading => format!("Zanzibar written on an image of {} characters", question.len()),
         Kind::Grouping => groups(question),
         Kind::Record => json!({
-            "title": "What the model calls it", "type": "Collection", "creator": "Somebody",
+            "title": "What the model calls it", "type": "Collection", "creator": ["Somebody"],
             "created": "1885/1893", "language": "en", "subjects": ["gardens"], "description": "Said by a model.",
         })
         .to_string(),

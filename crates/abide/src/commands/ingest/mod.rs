@@ -35,6 +35,11 @@ use crate::services::{Hosted, preprocess};
 use plan::Plan;
 use say::Staff;
 
+/// Bytes of files that one call remembers, about.
+const CALL_BYTES: usize = 128 * 1024;
+/// Bytes of a file that is remembered, beside names.
+const FILE_BYTES: usize = 250;
+
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -244,10 +249,19 @@ impl Going<'_> {
 
     async fn save_files(&self, put: plan::Known, gone: BTreeSet<String>) -> Result<(), Failure> {
         let path = Path::of(["collections", self.name, "files"]);
-        let put: Vec<(String, SourceFile)> = put.into_iter().collect();
-        for part in put.chunks(ITEMS_PER_CALL) {
-            let put: plan::Known = part.iter().cloned().collect();
-            self.client.post::<Value>(&path, &json!({ "put": put })).await?;
+        let (mut part, mut bytes) = (plan::Known::new(), 0);
+        for (name, file) in put {
+            // A file with many pages became many components.
+            let size = name.len() + file.made.iter().map(|made| made.len() + 4).sum::<usize>() + FILE_BYTES;
+            if bytes + size > CALL_BYTES || part.len() == ITEMS_PER_CALL {
+                self.client.post::<Value>(&path, &json!({ "put": std::mem::take(&mut part) })).await?;
+                bytes = 0;
+            }
+            bytes += size;
+            part.insert(name, file);
+        }
+        if !part.is_empty() {
+            self.client.post::<Value>(&path, &json!({ "put": part })).await?;
         }
         let gone: Vec<String> = gone.into_iter().collect();
         for part in gone.chunks(ITEMS_PER_CALL) {
