@@ -178,12 +178,11 @@ fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<N
     Ok(Reply::Collection(Some(Box::new(collection))))
 }
 
-/// Rows under a prefix, without it, and where the next page begins.
-fn page<R: Record>(
-    turn: &mut Turn<'_>,
-    prefix: &str,
-    after: Option<String>,
-) -> Result<(Vec<(String, R)>, Option<String>), Halt<No>> {
+/// Rows by name, and where the next page begins.
+type Page<R> = (Vec<(String, R)>, Option<String>);
+
+/// Rows under a prefix, without it.
+fn page<R: Record>(turn: &mut Turn<'_>, prefix: &str, after: Option<String>) -> Result<Page<R>, Halt<No>> {
     let after = after.map(|name| format!("{prefix}{name}"));
     let found: Vec<(String, R)> = turn.scan(prefix, after.as_deref(), ITEMS_PER_CALL)?;
     let name = |key: String| key.strip_prefix(prefix).map(str::to_owned).unwrap_or(key);

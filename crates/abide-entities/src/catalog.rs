@@ -108,7 +108,7 @@ impl Object for Catalog {
     ) -> Result<(), Halt<No>> {
         let Some((from, entity)) = from.and_then(|from| Some((from, sender(from)?))) else { return Ok(()) };
         let (cid, pages, metadata) = match message {
-            ToCatalog::Version { cid, pages, metadata } => (cid, pages, metadata),
+            ToCatalog::Version { cid, pages, metadata } => (cid, pages, *metadata),
             ToCatalog::Gone { gone } => return forget(turn, from, &entity, &gone),
         };
         let ver = metadata.ver;

@@ -73,7 +73,7 @@ pub enum ToCatalog {
         /// Pages of children that are new in it.
         pages: Vec<(u64, ContentId)>,
         /// What a list says about it.
-        metadata: Metadata,
+        metadata: Box<Metadata>,
     },
     /// The entity is being deleted. The answer is [`Forgotten`](ToEntity::Forgotten).
     Gone {

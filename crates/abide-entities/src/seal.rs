@@ -54,7 +54,7 @@ pub(crate) fn seal(
         &ToCatalog::Version {
             cid: version.cid,
             pages,
-            metadata: Metadata {
+            metadata: Box::new(Metadata {
                 kind: version.kind.clone(),
                 label: version.label.clone(),
                 ver: version.ver,
@@ -62,7 +62,7 @@ pub(crate) fn seal(
                 note: version.note.clone(),
                 component_count: version.components,
                 children_count: version.children,
-            },
+            }),
         },
     )?;
     let Changes { named, held, pages: _ } = changes;

@@ -51,8 +51,8 @@ fn a_collection_is_browsed_part_by_part() {
     let moved = "collection move papers photographs/harbour_1887.txt diary --data-dir data --json";
     document(place.run(moved));
     browser.wait("document.querySelector(\"#collection-part [data-file='harbour_1887.txt']\") === null");
-    browser.click("#collection-part [data-ver='1'] button");
-    browser.wait(&holds("#collection-part .notice", "This is version 1 of"));
+    browser.click("#collection-part [data-ver='2'] button");
+    browser.wait(&holds("#collection-part .notice", "This is version 2 of"));
     browser.wait("document.querySelector(\"#collection-part [data-file='harbour_1887.txt']\") !== null");
 
     browser.fill("#collection-search", "steamer cargo");

@@ -1,5 +1,4 @@
 //! Collections beside a running server, and what is left when one is deleted.
-#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::fs;
 

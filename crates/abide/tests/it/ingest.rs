@@ -202,22 +202,23 @@ fn killed(kills: u64) {
         assert_eq!(there, undisturbed.len(), "no entity is there twice");
     };
     let mut place = with_papers();
-    let mut killed = 0;
+    let (mut killed, mut runs) = (0, 0);
     while killed < kills {
         let mut command = place.command("ingest papers --data-dir data --json");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Early and late, in no order that a run could keep pace with.
-        let ms = 150 + killed * 1_370 % 6_000;
+        let ms = 150 + runs * 1_370 % 6_000;
+        runs += 1;
         for _ in 0..ms / STEP_MS {
             if child.try_wait().unwrap().is_some() {
                 break;
             }
             std::thread::park_timeout(Duration::from_millis(STEP_MS));
         }
-        killed += 1;
         if child.try_wait().unwrap().is_none() {
             child.kill().unwrap();
             child.wait().unwrap();
+            killed += 1;
             continue;
         }
         // This one came to its end before: the next kills are for another one.

@@ -1,5 +1,4 @@
 //! Folders into collections with a model that sees, groups, writes records and describes.
-#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::process::{Child, Stdio};
 
