@@ -194,6 +194,7 @@ impl Machine {
                 max: free.min(CLAIM_ITEMS),
                 lease_ms: self.options.lease_ms,
                 seed: self.secret.draw(),
+                key: None,
             };
             self.write(WriteFor::Claim { pool: index }, Write::Claim(claim));
         }

@@ -1,7 +1,7 @@
 //! Metadata: what a link shows. JSON-LD before OpenGraph and Twitter before the title tag; the first value counts.
 
 use super::json_ld;
-use crate::limits::{DESCRIPTION_CHARS, TITLE_CHARS, URL_CHARS};
+use crate::limits::{DESCRIPTION_CHARS, TITLE_CHARS, URL_BYTES};
 use dom_query::Document;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -93,7 +93,7 @@ fn resolve(base: &Url, href: &str) -> Option<String> {
     let href = plain(href);
     let url = base.join(href.trim()).ok()?;
     let is_usable = matches!(url.scheme(), "http" | "https")
-        && url.as_str().len() <= URL_CHARS
+        && url.as_str().len() <= URL_BYTES
         && !href.trim().is_empty();
     is_usable.then(|| url.into())
 }

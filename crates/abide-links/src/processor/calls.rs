@@ -156,6 +156,9 @@ pub struct LinkView {
     pub processing: String,
     /// The code of its failure.
     pub error: Option<String>,
+    /// What was the matter, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Who brought it.
     pub source: Option<String>,
     /// When.
@@ -203,6 +206,9 @@ pub struct Listed {
     pub total: u64,
     /// Where the next page begins.
     pub next_cursor: Option<String>,
+    /// Events of the log that could not be projected; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<u64>,
 }
 
 /// What it answers.

@@ -13,6 +13,7 @@ use crate::limits::{PAGE_LINKS, TAGS};
 use crate::stamp::iso;
 use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
+use abide_core::json::Json;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -30,7 +31,9 @@ pub(super) fn add(
     let now = iso(turn.now());
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let tag_ids = tag_ids(turn, names, &now, &mut events)?;
+    let names = tag_names(names)?;
+    // Made with the first link that gets them.
+    let mut tags: Option<Vec<String>> = None;
     for url in urls {
         let Identity { url, key, domain } = Identity::of(url).map_err(No::from)?;
         let same = hash(&key);
@@ -48,13 +51,17 @@ pub(super) fn add(
             wanted.push(Wanted { id, same: None });
             continue;
         }
+        let tag_ids = match &tags {
+            Some(made) => made,
+            None => tags.insert(tag_ids(turn, &names, &now, &mut events)?),
+        };
         let id = nanoid(turn);
         let created = json!({
             "id": id, "url": url, "domain": domain, "createdAt": now, "source": source, "sourceMeta": null,
         });
         events.push(event("v2.LinkCreated", created)?);
         events.push(event("v1.LinkProcessingStarted", json!({ "linkId": id, "updatedAt": now }))?);
-        for tag_id in &tag_ids {
+        for tag_id in tag_ids.iter() {
             events.push(tagged(turn, &id, tag_id, &now)?);
         }
         turn.put(&format!("adding/{same}"), &Adding { id: id.clone(), session: session.clone() })?;
@@ -78,10 +85,15 @@ pub(super) fn update(
     let (mut events, mut wanted) = (Vec::new(), Vec::new());
     let no_tags = TagChanges::default();
     let names = changes.tags.as_ref().unwrap_or(&no_tags);
-    let added = tag_ids(turn, names.set.as_ref().unwrap_or(&names.add), &now, &mut events)?;
+    if names.set.is_some() && !(names.add.is_empty() && names.remove.is_empty()) {
+        return Err(No::Invalid("tags.set is given with add or remove: give it alone".to_owned()).into());
+    }
+    let added = tag_names(names.set.as_ref().unwrap_or(&names.add))?;
+    let added = tag_ids(turn, &added, &now, &mut events)?;
     let live = tags(turn)?;
     let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
-    for id in ids {
+    let mut seen = BTreeSet::new();
+    for id in ids.iter().filter(|id| seen.insert(*id)) {
         let link = get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
         events.extend(moves(&link, changes.state, &now)?);
         for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
@@ -107,7 +119,7 @@ pub(super) fn reprocess(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, 
     write_about(turn, id, event("v1.LinkReprocessRequested", again)?)
 }
 
-/// Stops the processing of a link that was not begun yet.
+/// Says that the processing of a link was stopped.
 pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
     let stopped = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
     write_about(turn, id, event("v1.LinkProcessingCancelled", stopped)?)
@@ -119,8 +131,8 @@ fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<
     write(turn, session, vec![event], wanted, &BTreeSet::new())
 }
 
-/// One event of a request has come back by the log; at the last, whoever waits is answered.
-pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<No>> {
+/// One event of a request has come back by the log; at the last, whoever waits is answered, within `room` bytes.
+pub(super) fn came_back(turn: &mut Turn<'_>, session: &str, room: &mut usize) -> Result<(), Halt<No>> {
     let mut heard = vec![session.to_owned()];
     while let Some(session) = heard.pop() {
         let key = format!("wait/{session}");
@@ -131,7 +143,15 @@ pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<N
             continue;
         }
         let reply = reply(turn, &wait.links)?;
-        turn.resolve(&wait.ticket, &reply)?;
+        let bytes = Json::encode(&reply)?.len();
+        if bytes <= *room {
+            *room -= bytes;
+            turn.resolve(&wait.ticket, &reply)?;
+        } else {
+            let message =
+                "it is done, and what there is to say about it is too much for one answer: list the links";
+            turn.resolve_refused(&wait.ticket, "large_answer", message);
+        }
         for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
             turn.delete(&format!("adding/{same}"));
         }
@@ -209,6 +229,16 @@ fn moves(link: &Link, to: Option<State>, now: &str) -> Result<Vec<NewEvent>, Hal
     Ok(events)
 }
 
+/// Names of tags that a request gives, in their one form.
+fn tag_names(texts: &[String]) -> Result<Vec<String>, No> {
+    if texts.len() > TAGS {
+        return Err(No::Invalid(format!("give at most {TAGS} tags, not {}", texts.len())));
+    }
+    let name =
+        |text: &String| tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")));
+    texts.iter().map(name).collect()
+}
+
 /// The ids of tags by name; those that do not exist are made.
 fn tag_ids(
     turn: &mut Turn<'_>,
@@ -216,13 +246,9 @@ fn tag_ids(
     now: &str,
     events: &mut Vec<NewEvent>,
 ) -> Result<Vec<String>, Halt<No>> {
-    if names.len() > TAGS {
-        return Err(No::Invalid(format!("give at most {TAGS} tags, not {}", names.len())).into());
-    }
     let mut ids = Vec::new();
-    for text in names {
-        let name = tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")))?;
-        let hashed = hash(&name);
+    for name in names {
+        let hashed = hash(name);
         let known = match turn.get::<String>(&format!("named/{hashed}"))? {
             Some(id) => Some(id),
             // Somebody else's request makes it: its event is before ours in the log.

@@ -18,8 +18,10 @@
 //! | `todo/{id}` | a link that is to be begun |
 //! | `work/{id}` | a link that is under way: which attempt, and how far |
 //! | `answer/{id}` | the last summary, and the question that it answers |
+//! | `passed-over` | how many events could not be projected, and which were the last |
 //! | `adding/{hash}`, `wait/{session}` | somebody waits for what they wrote to come back by the log |
 
+mod args;
 pub mod calls;
 mod changes;
 pub mod fetch;

@@ -86,8 +86,14 @@ impl Preview {
         match fetch(&self.fetcher, &url, PREVIEW_BYTES, PREVIEW_MS).await {
             Ok(Outcome::Ok(page) | Outcome::Empty(page)) => Ok(page.metadata),
             Ok(Outcome::Failed(failure)) => {
-                Err(NoPreview::NoPage(format!("{url} gave no page that can be read: {}", failure.code)))
+                let text = format!("{url} gave no page that can be read: {} ({})", failure.code, failure.why);
+                Err(if failure.code == "fetch:timeout" {
+                    NoPreview::Timeout(text)
+                } else {
+                    NoPreview::NoPage(text)
+                })
             }
+            Ok(Outcome::NotAsked { why, .. }) => Err(NoPreview::NoPage(why)),
             Err(FetchError::Refused(refused)) => Err(NoPreview::BadTarget(refused.to_string())),
             Err(error @ FetchError::Timeout { .. }) => Err(NoPreview::Timeout(error.to_string())),
             Err(error) => Err(NoPreview::NoPage(error.to_string())),

@@ -1,6 +1,7 @@
 //! Rows of the processor.
 
 use crate::page::Metadata;
+use abide_core::log::Seq;
 use abide_core::object::Incarnation;
 use abide_core::ticket::Ticket;
 use abide_core::time::Time;
@@ -55,6 +56,9 @@ pub struct Processing {
     pub status: Status,
     /// The code of its failure.
     pub error: Option<String>,
+    /// What was the matter, for people.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// Since when.
     pub updated_at: Time,
 }
@@ -184,6 +188,26 @@ pub struct Wanted {
     pub same: Option<String>,
 }
 
+/// Events that could not be projected.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PassedOver {
+    /// How many.
+    pub count: u64,
+    /// The last of them, the newest last.
+    pub last: Vec<Passed>,
+}
+
+/// An event that could not be projected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Its number.
+    pub seq: Seq,
+    /// What it is called.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// How many links there are in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
@@ -204,6 +228,7 @@ impl Record for Answered {}
 impl Record for Wait {}
 impl Record for Adding {}
 impl Record for Tally {}
+impl Record for PassedOver {}
 
 /// A key of bounded length for a text of any length.
 #[must_use]

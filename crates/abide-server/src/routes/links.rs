@@ -170,7 +170,10 @@ async fn batch_update(
             return Err(ApiError::bad(format!("{} ids are given, and the limit is {limit}", ids.len())));
         }
         (Some(ids), None) => Call::Update { ids, changes },
-        (None, Some(query)) => Call::UpdateListed { query: Query { limit: Some(limit), ..query }, changes },
+        (None, Some(query)) => {
+            let limit = Some(query.limit.map_or(limit, |listed| listed.min(limit)));
+            Call::UpdateListed { query: Query { limit, ..query }, changes }
+        }
         (Some(_), Some(_)) | (None, None) => return Err(ApiError::bad("give either ids or where")),
     };
     let links = links(Store::of(&app, &member).await?.ask(&call).await?)?;
@@ -253,11 +256,17 @@ impl Store<'_> {
             CallReply::Now(reply) => reply,
             CallReply::Later(ticket) => match engine.ticket(&ticket, WAIT).await? {
                 Some(TicketView::Resolved(Resolution::Reply(reply))) => reply,
-                Some(
-                    TicketView::Resolved(Resolution::Refused { .. } | Resolution::Gone) | TicketView::Open,
-                )
-                | None => {
-                    let message = "it is saved and not in the log yet: read it again in a moment";
+                Some(TicketView::Resolved(Resolution::Refused { message, .. })) => {
+                    return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
+                }
+                Some(TicketView::Open) => {
+                    let message = "it is taken and will be done, but the links of this store are behind their log: read \
+                                   it again in a while, and do not send it twice";
+                    return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
+                }
+                Some(TicketView::Resolved(Resolution::Gone)) | None => {
+                    let message =
+                        "the links of this store were begun anew meanwhile: look whether it was done";
                     return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
                 }
             },

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path as FilePath;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use abide_entities::{EntityError, RemoteEntities};
@@ -23,10 +24,17 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the answer to a question that needs no work may take.
 const QUICK: Duration = Duration::from_secs(3);
 
-/// Sends requests to one server. Cheap to clone.
+/// Sends requests to one server. Cheap to clone; clones follow the server together when it moves.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
+    // Locked to read it or to replace it.
+    server: Arc<Mutex<Server>>,
+}
+
+/// Where a server is, and what it lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Server {
     address: SocketAddr,
     token: String,
 }
@@ -99,7 +107,19 @@ impl Client {
             .timeout(ANSWER)
             .build()
             .map_err(|error| ReachError::Client(error.to_string()))?;
-        Ok(Client { http, address, token: token.to_owned() })
+        let server = Server { address, token: token.to_owned() };
+        Ok(Client { http, server: Arc::new(Mutex::new(server)) })
+    }
+
+    /// Sends what follows to another server, as if it were this one: this one, started again, has another address and
+    /// another token.
+    pub(crate) fn follow(&self, other: &Client) {
+        let other = other.server();
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = other;
+    }
+
+    fn server(&self) -> Server {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the server takes requests.
@@ -136,7 +156,8 @@ impl Client {
 
     /// The entities of the server.
     pub(crate) fn entities(&self) -> Result<RemoteEntities, EntityError> {
-        RemoteEntities::nearby(&format!("http://{}", self.address), Some(self.token.clone()))
+        let Server { address, token } = self.server();
+        RemoteEntities::nearby(&format!("http://{address}"), Some(token))
     }
 
     /// Has something done that needs no words.
@@ -183,12 +204,13 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &Path) -> RequestBuilder {
-        let mut url = Url::parse(&format!("http://{}/", self.address)).expect("an address makes a URL");
+        let Server { address, token } = self.server();
+        let mut url = Url::parse(&format!("http://{address}/")).expect("an address makes a URL");
         url.path_segments_mut().expect("http URLs have paths").pop_if_empty().extend(&path.parts);
         if !path.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&path.query);
         }
-        let request = self.http.request(method, url).bearer_auth(&self.token);
+        let request = self.http.request(method, url).bearer_auth(token);
         match &path.store {
             Some(store) => request.header("x-livestore-store-id", store),
             None => request,
@@ -219,19 +241,19 @@ impl Client {
         let ErrorContent { code, message } = error;
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                ReachError::Denied(Denied { address: self.address, message })
+                ReachError::Denied(Denied { address: self.server().address, message })
             }
             status => ReachError::Refused { status: status.as_u16(), code, message },
         })
     }
 
     fn lost(&self, error: &reqwest::Error) -> ReachError {
-        ReachError::Lost { address: self.address, error: causes(error) }
+        ReachError::Lost { address: self.server().address, error: causes(error) }
     }
 
     fn strange(&self, request: &str, status: StatusCode, error: &serde_json::Error) -> ReachError {
         let (request, error) = (request.to_owned(), format!("{status}, {error}"));
-        ReachError::Strange { address: self.address, request, error }
+        ReachError::Strange { address: self.server().address, request, error }
     }
 }
 
