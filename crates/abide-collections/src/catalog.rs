@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `c/{name}` | a collection |
 //! | `f/{name}/{path}` | a file of the folder that it was made from |
+//! | `a/{name}/{asset}` | an image of a collection that is being deleted |
+//! | `lives/{name}` | how many collections of that name were deleted |
 
-use crate::collection::{Collection, SourceFile};
+use crate::collection::{Archived, Collection, SourceFile};
 use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
 use crate::refusal::No;
-use abide_engine::{Answer, Halt, Nothing, Object, Turn};
+use abide_engine::{Answer, Halt, Nothing, Object, Record, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +31,7 @@ pub enum Call {
         /// Which.
         name: String,
     },
-    /// A collection is so from now on.
+    /// A collection is so from now on. When it began and which of its name it is, is known here.
     Save(Box<Collection>),
     /// Files of a collection, by path.
     Files {
@@ -45,6 +47,22 @@ pub enum Call {
         /// By path.
         put: BTreeMap<String, SourceFile>,
         /// Paths that are gone.
+        gone: BTreeSet<String>,
+    },
+    /// Images of a collection that is being deleted, by asset.
+    Assets {
+        /// Which.
+        name: String,
+        /// After this one.
+        after: Option<String>,
+    },
+    /// Images of a collection that is being deleted are to go, or are gone.
+    SaveAssets {
+        /// Which.
+        name: String,
+        /// By asset.
+        put: BTreeMap<String, Archived>,
+        /// Assets that are gone.
         gone: BTreeSet<String>,
     },
     /// A collection without files is forgotten.
@@ -65,12 +83,19 @@ pub enum Reply {
         /// `after` of the next page; none if this is the last.
         next: Option<String>,
     },
-    /// To [`Call::Get`].
+    /// To [`Call::Get`] and [`Call::Save`].
     Collection(Option<Box<Collection>>),
     /// To [`Call::Files`].
     Files {
         /// By path.
         files: Vec<(String, SourceFile)>,
+        /// `after` of the next page; none if this is the last.
+        next: Option<String>,
+    },
+    /// To [`Call::Assets`].
+    Assets {
+        /// By asset.
+        assets: Vec<(String, Archived)>,
         /// `after` of the next page; none if this is the last.
         next: Option<String>,
     },
@@ -106,27 +131,23 @@ impl Object for Collections {
             Call::Save(collection) => save(turn, *collection)?,
             Call::Files { name, after } => {
                 known(turn, &name)?;
-                let prefix = files_key(&name);
-                let after = after.map(|path| format!("{prefix}{path}"));
-                let found: Vec<(String, SourceFile)> =
-                    turn.scan(&prefix, after.as_deref(), ITEMS_PER_CALL)?;
-                let path = |key: String| key.strip_prefix(&prefix).map(str::to_owned).unwrap_or(key);
-                let files: Vec<(String, SourceFile)> =
-                    found.into_iter().map(|(key, file)| (path(key), file)).collect();
-                let next =
-                    files.last().filter(|_| files.len() == ITEMS_PER_CALL).map(|(path, _)| path.clone());
+                let (files, next) = page(turn, &files_key(&name), after)?;
                 Reply::Files { files, next }
             }
-            Call::SaveFiles { name, put, gone } => save_files(turn, &name, &put, &gone)?,
-            Call::Remove { name } => {
+            Call::SaveFiles { name, put, gone } => {
                 known(turn, &name)?;
-                let files: Vec<(String, SourceFile)> = turn.scan(&files_key(&name), None, 1)?;
-                if !files.is_empty() {
-                    return Err(No::HasFiles(name).into());
-                }
-                turn.delete(&key(&name));
-                Reply::Done
+                save_rows(turn, &files_key(&name), &put, &gone)?
             }
+            Call::Assets { name, after } => {
+                known(turn, &name)?;
+                let (assets, next) = page(turn, &assets_key(&name), after)?;
+                Reply::Assets { assets, next }
+            }
+            Call::SaveAssets { name, put, gone } => {
+                known(turn, &name)?;
+                save_rows(turn, &assets_key(&name), &put, &gone)?
+            }
+            Call::Remove { name } => remove(turn, name)?,
         };
         Ok(reply.into())
     }
@@ -144,33 +165,64 @@ fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<N
     let name = &collection.name;
     check_name(name)?;
     let former: Option<Collection> = turn.get(&key(name))?;
+    collection.life = match &former {
+        Some(former) => former.life,
+        None => turn.get(&lives_key(name))?.unwrap_or(0),
+    };
+    if former.as_ref().is_some_and(|former| former.deleting) && !collection.deleting {
+        return Err(No::Deleting(collection.name).into());
+    }
     collection.created_at = former.map_or(turn.now(), |former| former.created_at);
     collection.updated_at = turn.now();
     turn.put(&key(&collection.name), &collection)?;
-    Ok(Reply::Done)
+    Ok(Reply::Collection(Some(Box::new(collection))))
 }
 
-fn save_files(
+/// Rows by name, and where the next page begins.
+type Page<R> = (Vec<(String, R)>, Option<String>);
+
+/// Rows under a prefix, without it.
+fn page<R: Record>(turn: &mut Turn<'_>, prefix: &str, after: Option<String>) -> Result<Page<R>, Halt<No>> {
+    let after = after.map(|name| format!("{prefix}{name}"));
+    let found: Vec<(String, R)> = turn.scan(prefix, after.as_deref(), ITEMS_PER_CALL)?;
+    let name = |key: String| key.strip_prefix(prefix).map(str::to_owned).unwrap_or(key);
+    let rows: Vec<(String, R)> = found.into_iter().map(|(key, row)| (name(key), row)).collect();
+    let next = rows.last().filter(|_| rows.len() == ITEMS_PER_CALL).map(|(name, _)| name.clone());
+    Ok((rows, next))
+}
+
+fn save_rows<R: Record>(
     turn: &mut Turn<'_>,
-    name: &str,
-    put: &BTreeMap<String, SourceFile>,
+    prefix: &str,
+    put: &BTreeMap<String, R>,
     gone: &BTreeSet<String>,
 ) -> Result<Reply, Halt<No>> {
-    known(turn, name)?;
     let count = put.len() + gone.len();
     if count > ITEMS_PER_CALL {
         return Err(No::TooMany(count).into());
     }
-    let prefix = files_key(name);
-    for (path, file) in put {
-        if path.len() > PATH_BYTES {
-            return Err(No::LongPath(path.clone()).into());
+    for (name, row) in put {
+        if name.len() > PATH_BYTES {
+            return Err(No::LongPath(name.clone()).into());
         }
-        turn.put(&format!("{prefix}{path}"), file)?;
+        turn.put(&format!("{prefix}{name}"), row)?;
     }
-    for path in gone {
-        turn.delete(&format!("{prefix}{path}"));
+    for name in gone {
+        turn.delete(&format!("{prefix}{name}"));
     }
+    Ok(Reply::Done)
+}
+
+/// What is done under its name from now on has other names: everything of it is gone.
+fn remove(turn: &mut Turn<'_>, name: String) -> Result<Reply, Halt<No>> {
+    let collection = known(turn, &name)?;
+    let (files, _) = page::<SourceFile>(turn, &files_key(&name), None)?;
+    let (assets, _) = page::<Archived>(turn, &assets_key(&name), None)?;
+    if !files.is_empty() || !assets.is_empty() {
+        return Err(No::HasFiles(name).into());
+    }
+    turn.put(&lives_key(&name), &(collection.life + 1))?;
+    turn.delete(&key(&name));
     Ok(Reply::Done)
 }
 
@@ -184,4 +236,12 @@ fn key(name: &str) -> String {
 
 fn files_key(name: &str) -> String {
     format!("f/{name}/")
+}
+
+fn assets_key(name: &str) -> String {
+    format!("a/{name}/")
+}
+
+fn lives_key(name: &str) -> String {
+    format!("lives/{name}")
 }

@@ -2,7 +2,7 @@
 
 use abide_core::time::Time;
 use abide_engine::Record;
-use abide_entities::EntityId;
+use abide_entities::{ContentId, EntityId};
 use serde::{Deserialize, Serialize};
 
 /// A collection.
@@ -21,6 +21,12 @@ pub struct Collection {
     /// What is not done yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Pending>,
+    /// How many collections of this name were deleted before it.
+    #[serde(default)]
+    pub life: u64,
+    /// Whether it is being deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleting: bool,
     /// When it was first saved.
     #[serde(default)]
     pub created_at: Time,
@@ -30,6 +36,25 @@ pub struct Collection {
 }
 
 impl Record for Collection {}
+
+impl Collection {
+    /// One of which nothing is there yet.
+    #[must_use]
+    pub fn new(name: &str, root_pi: EntityId, folder: String) -> Collection {
+        Collection {
+            name: name.to_owned(),
+            root_pi,
+            folder,
+            files: 0,
+            bytes: 0,
+            pending: None,
+            life: 0,
+            deleting: false,
+            created_at: Time::default(),
+            updated_at: Time::default(),
+        }
+    }
+}
 
 /// A run that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,3 +80,12 @@ pub struct SourceFile {
 }
 
 impl Record for SourceFile {}
+
+/// An image in the archive that a collection has, with the refs that stand for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Archived {
+    /// As blobs.
+    pub refs: Vec<ContentId>,
+}
+
+impl Record for Archived {}

@@ -2,29 +2,37 @@
 //!
 //! What it is for: `collections/all` remembers which folders became which trees, and what of each file is where. What is new,
 //! edited or gone in a folder is brought to its tree; people look into trees, search, rename and move.
-//! What it knows: the engine, entities, the ids that directories have.
+//! What it knows: the engine, entities, the ids that directories have, where images are kept.
 //! What it does not know: folders on a disk, HTTP, how files are converted, read and described.
 //! Where to enter: [`Collections`] for what is remembered, [`changes`] for what is to be done, [`snapshot::apply`] for doing
-//! it, [`Tree`] for looking.
+//! it, [`Tree`] and [`Part`] for looking, [`Shelf`] for everything that people do.
 
 mod by_hand;
 mod catalog;
 pub mod changes;
 mod collection;
+mod delete;
+mod error;
 pub mod limits;
+mod part;
 mod refusal;
 mod search;
+mod shelf;
 pub mod snapshot;
 mod text;
 mod tree;
 
 pub use by_hand::{move_file, move_node, rename};
 pub use catalog::{Call, Collections, NAME, Reply, check_name};
-pub use collection::{Collection, Pending, SourceFile};
+pub use collection::{Archived, Collection, Pending, SourceFile};
+pub use delete::{DeletedCollection, sweep};
+pub use error::ShelfError;
+pub use part::{ChildDocument, Named, Part, PartDocument};
 pub use refusal::No;
 pub use search::{Field, Hit, search};
+pub use shelf::{Found, Moved, Renamed, Shelf};
 pub use text::{is_file, shown_name, text_of};
-pub use tree::{Branch, Tree, TreeDocument};
+pub use tree::{Branch, FileDocument, Tree, TreeDocument};
 
 use abide_engine::Registry;
 use abide_engine::registry::RegisterError;

@@ -10,6 +10,12 @@ pub const ITEMS_PER_CALL: usize = 500;
 pub const NODES: usize = 100_000;
 /// Levels of a tree.
 pub const DEPTH: usize = 100;
+/// Files of a part that are shown.
+pub const SHOWN_FILES: usize = 1_000;
+/// Parts of a part that are shown.
+pub const SHOWN_CHILDREN: usize = 1_000;
+/// Versions of a part that are shown with it.
+pub const SHOWN_VERSIONS: usize = 20;
 /// Entities that are read at the same time.
 pub const READ_AT_ONCE: usize = 8;
 /// Changes of components in one version.

@@ -20,6 +20,9 @@ pub enum No {
     /// A call brings too much.
     #[error("a call brings at most {ITEMS_PER_CALL} files, not {0}")]
     TooMany(usize),
+    /// It is being deleted.
+    #[error("the collection {0:?} is being deleted: run `abide collection delete` again to finish that")]
+    Deleting(String),
     /// A collection that still has files is not removed.
     #[error("the collection {0:?} still has files")]
     HasFiles(String),
@@ -32,6 +35,7 @@ impl Refusal for No {
             No::BadName(_) => "bad_name",
             No::LongPath(_) => "long_path",
             No::TooMany(_) => "too_many",
+            No::Deleting(_) => "deleting",
             No::HasFiles(_) => "has_files",
         }
     }
@@ -39,7 +43,7 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::Unknown(_) => RefusalClass::NotFound,
-            No::HasFiles(_) => RefusalClass::Conflict,
+            No::HasFiles(_) | No::Deleting(_) => RefusalClass::Conflict,
             No::BadName(_) | No::LongPath(_) | No::TooMany(_) => RefusalClass::Invalid,
         }
     }

@@ -47,7 +47,8 @@ pub async fn search(
             "a search has at least a word and at most {QUERY_CHARS} characters"
         )));
     }
-    let searches = tree.branches().iter().map(|branch| of_branch(store, tree, branch, &words));
+    let searches: Vec<_> =
+        tree.branches().iter().map(|branch| of_branch(store, tree, branch, &words)).collect();
     let mut searches = stream::iter(searches).buffered(READ_AT_ONCE);
     let mut hits = Vec::new();
     while let Some(found) = searches.try_next().await? {
@@ -73,7 +74,7 @@ async fn of_branch(
         Some(Hit { id: branch.entity.id.clone(), path: path.clone(), file, field, excerpt })
     };
     let mut hits: Vec<Hit> = hit(None, Field::Name, branch.label()).into_iter().collect();
-    if let Some(text) = Tree::description(store, branch).await? {
+    if let Some(text) = Tree::description(store, &branch.entity).await? {
         hits.extend(hit(None, Field::Description, &text));
     }
     for component in branch.files() {

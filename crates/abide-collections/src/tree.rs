@@ -60,12 +60,29 @@ impl Branch {
     /// What people call it.
     #[must_use]
     pub fn label(&self) -> &str {
-        self.entity.label.as_deref().unwrap_or_else(|| self.entity.id.as_str())
+        label(&self.entity)
     }
 
     /// Components that are files.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         self.entity.components.keys().filter(|name| is_file(name))
+    }
+}
+
+/// What people call an entity.
+pub(crate) fn label(entity: &Shown) -> &str {
+    entity.label.as_deref().unwrap_or_else(|| entity.id.as_str())
+}
+
+impl FileDocument {
+    /// The files of an entity.
+    pub(crate) fn of(entity: &Shown) -> impl Iterator<Item = FileDocument> {
+        let files = entity.components.iter().filter(|(component, _)| is_file(component));
+        files.map(|(component, cid)| FileDocument {
+            name: shown_name(component).to_owned(),
+            component: component.clone(),
+            cid: cid.to_string(),
+        })
     }
 }
 
@@ -84,9 +101,10 @@ impl Tree {
                     "a tree has at most {NODES} entities in {DEPTH} levels"
                 )));
             }
-            let reads = level
+            let reads: Vec<_> = level
                 .into_iter()
-                .map(|(id, parent)| async move { Ok::<_, EntityError>((store.get(&id).await?, parent)) });
+                .map(|(id, parent)| async move { Ok::<_, EntityError>((store.get(&id).await?, parent)) })
+                .collect();
             let read: Vec<(Shown, Option<usize>)> =
                 stream::iter(reads).buffered(READ_AT_ONCE).try_collect().await?;
             level = Vec::new();
@@ -146,34 +164,9 @@ impl Tree {
         labels.join("/")
     }
 
-    /// The entity at a path of labels, or with an id.
-    #[must_use]
-    pub fn find(&self, path: &str) -> Option<&Branch> {
-        if let Some(branch) = EntityId::parse(path).ok().and_then(|id| self.get(&id)) {
-            return Some(branch);
-        }
-        let mut at = self.root();
-        for label in path.split('/').filter(|label| !label.is_empty()) {
-            at = self.children(at).into_iter().find(|child| child.label() == label)?;
-        }
-        Some(at)
-    }
-
-    /// The file at a path of labels and a name, or of an id and a name: whose it is, and the component.
-    #[must_use]
-    pub fn find_file(&self, path: &str) -> Option<(&Branch, &str)> {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let branch = self.find(folder)?;
-        let found = branch.files().find(|component| *component == name || shown_name(component) == name)?;
-        Some((branch, found))
-    }
-
     /// The description of an entity, if it has one.
-    pub async fn description(
-        store: &dyn EntityStore,
-        branch: &Branch,
-    ) -> Result<Option<String>, EntityError> {
-        match branch.entity.components.get("description.md") {
+    pub async fn description(store: &dyn EntityStore, entity: &Shown) -> Result<Option<String>, EntityError> {
+        match entity.components.get("description.md") {
             Some(cid) => read(store, *cid).await.map(Some),
             None => Ok(None),
         }
@@ -181,7 +174,8 @@ impl Tree {
 
     /// The whole tree for the wire, with descriptions.
     pub async fn document(&self, store: &dyn EntityStore) -> Result<TreeDocument, EntityError> {
-        let texts = self.branches.iter().map(|branch| Tree::description(store, branch));
+        let texts: Vec<_> =
+            self.branches.iter().map(|branch| Tree::description(store, &branch.entity)).collect();
         let texts: Vec<Option<String>> = stream::iter(texts).buffered(READ_AT_ONCE).try_collect().await?;
         Ok(self.part(0, &texts))
     }
@@ -191,17 +185,12 @@ impl Tree {
         let mut children: Vec<TreeDocument> =
             branch.children.iter().map(|child| self.part(*child, texts)).collect();
         children.sort_by(|one, other| one.label.cmp(&other.label).then(one.id.cmp(&other.id)));
-        let file = |component: &String| FileDocument {
-            name: shown_name(component).to_owned(),
-            component: component.clone(),
-            cid: branch.entity.components[component].to_string(),
-        };
         TreeDocument {
             id: branch.entity.id.clone(),
             label: branch.label().to_owned(),
             ver: branch.entity.ver,
             description: texts[at].clone(),
-            files: branch.files().map(file).collect(),
+            files: FileDocument::of(&branch.entity).collect(),
             children,
         }
     }

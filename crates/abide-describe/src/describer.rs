@@ -103,14 +103,11 @@ impl Describer {
         Ok(Described { text, by: answer.model, usage: answer.usage, cost_micros: answer.cost_micros })
     }
 
-    /// Tokens that describing a directory may take at most: for saying beforehand what it costs.
+    /// Tokens that describing a directory may take at most if a model does it: for saying beforehand what it costs.
     #[must_use]
-    pub fn tokens_at_most(&self) -> Usage {
-        if self.model.is_none() {
-            return Usage::default();
-        }
+    pub fn tokens_of_a_model(shown_tokens: usize) -> Usage {
         Usage {
-            input_tokens: 2 * self.shown_tokens as u64,
+            input_tokens: 2 * shown_tokens as u64,
             output_tokens: u64::from(limits::RECORD_TOKENS + limits::DESCRIPTION_TOKENS),
         }
     }

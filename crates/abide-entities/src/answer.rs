@@ -86,6 +86,19 @@ pub struct Resolved {
     pub tip: ContentId,
 }
 
+/// An entity that is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deleted {
+    /// Which.
+    pub id: EntityId,
+    /// The same.
+    pub pi: EntityId,
+    /// Files that were deleted because nothing names them any more.
+    pub files_deleted: u64,
+    /// Their bytes.
+    pub bytes_freed: u64,
+}
+
 /// Versions of an entity, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Versions {

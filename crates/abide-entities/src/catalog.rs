@@ -10,7 +10,7 @@
 use crate::answer::{EntityList, Listed, Metadata};
 use crate::content::ContentId;
 use crate::id::EntityId;
-use crate::messages::ToCatalog;
+use crate::messages::{ToCatalog, ToEntity};
 use crate::refusal::No;
 use abide_core::event::{Event, Sender};
 use abide_engine::{Answer, Halt, Object, Record, Turn};
@@ -106,11 +106,15 @@ impl Object for Catalog {
         from: Option<&Sender>,
         message: ToCatalog,
     ) -> Result<(), Halt<No>> {
-        let Some(entity) = from.and_then(sender) else { return Ok(()) };
-        let ver = message.metadata.ver;
+        let Some((from, entity)) = from.and_then(|from| Some((from, sender(from)?))) else { return Ok(()) };
+        let (cid, pages, metadata) = match message {
+            ToCatalog::Version { cid, pages, metadata } => (cid, pages, *metadata),
+            ToCatalog::Gone { gone } => return forget(turn, from, &entity, &gone),
+        };
+        let ver = metadata.ver;
         let block = Block { entity: entity.clone(), ver, page: None };
-        turn.put(&block_key(message.cid), &block)?;
-        for (page, cid) in message.pages {
+        turn.put(&block_key(cid), &block)?;
+        for (page, cid) in pages {
             turn.put(&block_key(cid), &Block { page: Some(page), ..block.clone() })?;
         }
         let key = entry_key(&entity);
@@ -124,7 +128,7 @@ impl Object for Catalog {
         let count = turn.get::<u64>(COUNT)?.unwrap_or(0) + 1;
         turn.put(COUNT, &count)?;
         let place = format!("{:020}", u64::MAX - count);
-        let line = Line { id: entity, tip: message.cid, metadata: message.metadata };
+        let line = Line { id: entity, tip: cid, metadata };
         turn.put(&place_key(&place), &line)?;
         Ok(turn.put(&key, &Entry { ver, place })?)
     }
@@ -142,6 +146,16 @@ impl Object for Catalog {
             | Event::Entries { .. } => Vec::new(),
         }
     }
+}
+
+/// An entity is not listed any more, and its manifests are nobody's.
+fn forget(turn: &mut Turn<'_>, from: &Sender, entity: &EntityId, gone: &[ContentId]) -> Result<(), Halt<No>> {
+    if let Some(entry) = turn.get::<Entry>(&entry_key(entity))? {
+        turn.delete(&place_key(&entry.place));
+        turn.delete(&entry_key(entity));
+    }
+    gone.iter().for_each(|cid| turn.delete(&block_key(*cid)));
+    Ok(turn.answer(from, &ToEntity::Forgotten)?)
 }
 
 fn sender(from: &Sender) -> Option<EntityId> {

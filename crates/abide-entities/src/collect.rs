@@ -42,24 +42,49 @@ impl LocalEntities {
         let (mut collected, mut after) = (Collected::default(), None);
         loop {
             let call = BlobsCall::Unnamed { older_than_ms, after, limit: COLLECTED_AT_ONCE };
-            let BlobsReply::Unnamed { blobs, next } = self.blobs(call).await? else {
-                return Err(EntityError::Internal("blobs were listed in another way than asked".to_owned()));
-            };
-            for (cid, bytes) in blobs {
-                let is_gone = match collecting {
-                    Collecting::DryRun => true,
-                    Collecting::ForGood => self.collect_one(cid, older_than_ms).await?,
-                };
-                if is_gone {
-                    collected.blobs += 1;
-                    collected.bytes += bytes;
-                }
-            }
-            after = next;
-            if after.is_none() {
-                return Ok(collected);
+            match self.collect_page(call, collecting, older_than_ms, &mut collected).await? {
+                Some(next) => after = Some(next),
+                None => return Ok(collected),
             }
         }
+    }
+
+    /// Deletes blobs that were named and are not any more.
+    pub(crate) async fn free(&self) -> Result<Collected, EntityError> {
+        let _alone = self.collecting.lock().await;
+        let (mut collected, mut after) = (Collected::default(), None);
+        loop {
+            let call = BlobsCall::Free { after, limit: COLLECTED_AT_ONCE };
+            let next = self.collect_page(call, Collecting::ForGood, COLLECT_AGE_MS, &mut collected).await?;
+            match next {
+                Some(next) => after = Some(next),
+                None => return Ok(collected),
+            }
+        }
+    }
+
+    /// What one listing of blobs brings; where the next one begins.
+    async fn collect_page(
+        &self,
+        call: BlobsCall,
+        collecting: Collecting,
+        older_than_ms: i64,
+        collected: &mut Collected,
+    ) -> Result<Option<ContentId>, EntityError> {
+        let BlobsReply::Unnamed { blobs, next } = self.blobs(call).await? else {
+            return Err(EntityError::Internal("blobs were listed in another way than asked".to_owned()));
+        };
+        for (cid, bytes) in blobs {
+            let is_gone = match collecting {
+                Collecting::DryRun => true,
+                Collecting::ForGood => self.collect_one(cid, older_than_ms).await?,
+            };
+            if is_gone {
+                collected.blobs += 1;
+                collected.bytes += bytes;
+            }
+        }
+        Ok(next)
     }
 
     async fn collect_one(&self, cid: ContentId, older_than_ms: i64) -> Result<bool, EntityError> {

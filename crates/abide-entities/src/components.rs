@@ -24,7 +24,10 @@ pub(crate) fn change(
     for (name, cid) in add.into_iter().filter(|(name, _)| !remove.contains(name)) {
         let key = rows::component(&name);
         match held.get(&key) {
-            Some(component) if component.cid == cid => continue,
+            Some(component) if component.cid == cid => {
+                changes.held.push(cid);
+                continue;
+            }
             Some(component) => retire(turn, ver, &name, *component)?,
             None => {}
         }

@@ -5,11 +5,12 @@ use crate::children;
 use crate::components;
 use crate::content::ContentId;
 use crate::id::EntityId;
+use crate::leave;
 use crate::links;
 use crate::messages::ToEntity;
 use crate::refusal::No;
 use crate::request::{Append, Create, Selector, USUAL_TYPE};
-use crate::rows::{self, Bond, HEAD, Head, Version, Waiting};
+use crate::rows::{self, Bond, HEAD, Head, LEAVING, Leaving, Version, Waiting};
 use crate::seal::{self, Changes};
 use crate::show;
 use abide_core::event::{Event, Sender};
@@ -25,6 +26,11 @@ pub enum Call {
     Create(Box<Create>),
     /// Have a new version.
     Append(Box<Append>),
+    /// Be deleted, with every version.
+    Delete {
+        /// Only if the tip is this one.
+        expect_tip: Option<ContentId>,
+    },
     /// Show the newest version.
     Get,
     /// Show one version.
@@ -57,6 +63,8 @@ pub enum Reply {
         /// This.
         actual: ContentId,
     },
+    /// It is deleted, and whoever named it or was named by it knows.
+    Deleted,
     /// A version.
     Shown(Box<Shown>),
     /// Versions.
@@ -83,6 +91,7 @@ impl Object for Entity {
         let head: Option<Head> = turn.get(HEAD)?;
         let create = match call {
             Call::Create(create) => *create,
+            Call::Delete { expect_tip } => return leave::begin(turn, &id, head, expect_tip),
             other => {
                 let head = head.ok_or_else(|| No::Unknown(id.clone()))?;
                 return existing(turn, &id, head, other);
@@ -98,6 +107,9 @@ impl Object for Entity {
         let id = own_id(turn)?;
         // Nobody outside has a part in links.
         let Some(from) = from else { return Ok(()) };
+        if message == ToEntity::Forgotten {
+            return leave::go_on(turn);
+        }
         links::take(turn, &id, from, message)
     }
 
@@ -113,7 +125,12 @@ impl Object for Entity {
                     keys.push(rows::version(ver));
                 }
                 Ok(
-                    Call::Create(_) | Call::Get | Call::Versions { .. } | Call::Resolve | Call::Version(_),
+                    Call::Create(_)
+                    | Call::Delete { .. }
+                    | Call::Get
+                    | Call::Versions { .. }
+                    | Call::Resolve
+                    | Call::Version(_),
                 )
                 | Err(_) => {}
             },
@@ -142,7 +159,7 @@ fn existing(turn: &mut Turn<'_>, id: &EntityId, head: Head, call: Call) -> Resul
         Call::Versions { limit, cursor } => Reply::Versions(show::versions(turn, limit, cursor)?),
         Call::Resolve => Reply::Resolved(Resolved { id: id.clone(), tip: head.version.cid }),
         Call::Block { ver, page } => Reply::Block(show::block(turn, id, &head, ver, page)?),
-        Call::Create(_) => unreachable!("a creation is answered before"),
+        Call::Create(_) | Call::Delete { .. } => unreachable!("beginnings and ends are answered before"),
     };
     Ok(reply.into())
 }
@@ -163,6 +180,9 @@ fn again(
 }
 
 fn begin(turn: &mut Turn<'_>, id: &EntityId, create: Create) -> Result<Answer<Reply>, Halt<No>> {
+    if turn.get::<Leaving>(LEAVING)?.is_some() {
+        return Err(No::Leaving(id.clone()).into());
+    }
     create.check(id).map_err(|error| No::Invalid(error.to_string()))?;
     let asked = content_of(&create);
     let now = turn.now().0;
@@ -182,7 +202,9 @@ fn begin(turn: &mut Turn<'_>, id: &EntityId, create: Create) -> Result<Answer<Re
         children: 0,
         next_seq: 0,
     };
-    let mut head = Head { created_at: now, asked, version, bond: None, next_link: 1, next_wait: 1 };
+    // An entity of this id that was deleted had smaller numbers: what is still said about its links means nothing here.
+    let first = now.unsigned_abs();
+    let mut head = Head { created_at: now, asked, version, bond: None, next_link: first, next_wait: first };
     let mut changes = Changes::default();
     components::change(turn, 1, create.components, &BTreeSet::new(), &mut changes)?;
     let adding: BTreeSet<EntityId> = create.children_pi.into_iter().collect();

@@ -20,6 +20,7 @@
 //! | `kh/{place}` | who had that place, from which version to which |
 //! | `pg/{page}` | the block of a page of children, when there are more than one page of places |
 //! | `wait/{number}` | a call that is answered when others know of it |
+//! | `leaving` | how far the deletion of the entity is: it has no head then |
 
 pub mod answer;
 mod blobs;
@@ -33,6 +34,7 @@ mod entity;
 mod error;
 mod file_dag;
 mod id;
+mod leave;
 pub mod limits;
 mod links;
 mod local;

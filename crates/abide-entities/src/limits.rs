@@ -40,6 +40,12 @@ pub const CHUNK_BYTES: usize = 262_144;
 pub const NODE_LINKS: usize = 174;
 /// How long a call waits for the entities that it links.
 pub const LINK_WAIT_MS: u64 = 30_000;
+/// How long it is remembered that a blob was deleted: whoever uploaded it before and names it then is told.
+pub const REMEMBERED_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Rows of an entity that one step of its deletion tells others about.
+pub const TOLD_AT_ONCE: usize = 600;
+/// Calls that wait for the same deletion.
+pub const DELETIONS_AWAITED: usize = 16;
 /// Blobs looked at by one step of a collection.
 pub const COLLECTED_AT_ONCE: usize = 500;
 /// Blobs younger than this are never collected: whoever uploaded them may be about to name them.

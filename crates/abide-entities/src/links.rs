@@ -55,6 +55,7 @@ pub(crate) fn take(
         ToEntity::Released { link, wait } => here.released(link, wait),
         ToEntity::Freed { wait } => here.settle(wait, Settled::ChildUpdated),
         ToEntity::Missing { link, asked, wait } => here.missing(link, asked, wait),
+        ToEntity::Forgotten => Ok(()),
     }
 }
 
@@ -69,7 +70,8 @@ fn nobody(turn: &mut Turn<'_>, other: &EntityId, message: ToEntity) -> Result<()
         ToEntity::Confirmed { .. }
         | ToEntity::Left { .. }
         | ToEntity::Freed { .. }
-        | ToEntity::Missing { .. } => return Ok(()),
+        | ToEntity::Missing { .. }
+        | ToEntity::Forgotten => return Ok(()),
     };
     Ok(send(turn, other, &answer)?)
 }

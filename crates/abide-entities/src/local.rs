@@ -1,6 +1,6 @@
 //! Entities of this engine, with their blobs in a bucket.
 
-use crate::answer::{EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use crate::blobs::{Blobs, BlobsCall, BlobsReply, MAIN, Stored};
 use crate::catalog::{Catalog, CatalogCall, CatalogReply};
 use crate::content::{Codec, ContentId};
@@ -118,7 +118,17 @@ impl LocalEntities {
             return Ok(());
         }
         let cids = components.values().copied().collect();
-        self.blobs(BlobsCall::Touch { cids }).await.map(drop)
+        match self.blobs(BlobsCall::Touch { cids }).await? {
+            BlobsReply::Touched { deleted } if deleted.is_empty() => Ok(()),
+            BlobsReply::Touched { deleted } => {
+                let cids: Vec<String> = deleted.iter().map(ContentId::to_string).collect();
+                Err(EntityError::Invalid(format!(
+                    "{} was deleted with the last entity that named it: upload it again",
+                    cids.join(", ")
+                )))
+            }
+            other => Err(unexpected(&other)),
+        }
     }
 
     async fn keep(&self, file: &HashedFile, source: Source<'_>) -> Result<(), EntityError> {
@@ -286,6 +296,25 @@ impl EntityStore for LocalEntities {
             self.touch(&append.components).await?;
             let expect = append.expect_tip;
             self.made(id, Call::Append(Box::new(append)), Some(expect)).await
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a EntityId, expect_tip: Option<ContentId>) -> Asked<'a, Deleted> {
+        Box::pin(async move {
+            match (self.entity(id, Call::Delete { expect_tip }).await?, expect_tip) {
+                (Reply::Deleted, _) => {}
+                (Reply::TipMoved { actual }, Some(expect)) => {
+                    return Err(EntityError::Cas(Box::new(CasDetails { actual, expect })));
+                }
+                (other, _) => return Err(unexpected(&other)),
+            }
+            let freed = self.free().await?;
+            Ok(Deleted {
+                id: id.clone(),
+                pi: id.clone(),
+                files_deleted: freed.blobs,
+                bytes_freed: freed.bytes,
+            })
         })
     }
 

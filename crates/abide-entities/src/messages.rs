@@ -58,22 +58,41 @@ pub enum ToEntity {
         /// The sender's call that waits.
         wait: Option<u64>,
     },
+    /// From the blobs and the catalog to an entity that is being deleted: what it told them is done.
+    Forgotten,
 }
 
-/// What entities tell the catalog: a new version.
+/// What entities tell the catalog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToCatalog {
-    /// Its manifest.
-    pub cid: ContentId,
-    /// Pages of children that are new in it.
-    pub pages: Vec<(u64, ContentId)>,
-    /// What a list says about it.
-    pub metadata: Metadata,
+#[serde(untagged)]
+pub enum ToCatalog {
+    /// A new version.
+    Version {
+        /// Its manifest.
+        cid: ContentId,
+        /// Pages of children that are new in it.
+        pages: Vec<(u64, ContentId)>,
+        /// What a list says about it.
+        metadata: Box<Metadata>,
+    },
+    /// The entity is being deleted. The answer is [`Forgotten`](ToEntity::Forgotten).
+    Gone {
+        /// Manifests of versions that it had.
+        gone: Vec<ContentId>,
+    },
 }
 
-/// What entities tell the blobs: these are named by a manifest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What entities tell the blobs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToBlobs {
-    /// Which.
+    /// Named by a manifest: once for each component that begins to be it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<ContentId>,
+    /// Brought again by a version that had it already: whoever was about to name it has done so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<ContentId>,
+    /// Named no more, as often as they were named, because the entity is being deleted. The answer is
+    /// [`Forgotten`](ToEntity::Forgotten).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<ContentId>,
 }

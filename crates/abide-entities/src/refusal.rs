@@ -17,6 +17,17 @@ pub enum No {
     /// The id is taken by another content.
     #[error("there is an entity {0} already, and it was created with another content")]
     Taken(EntityId),
+    /// It has children.
+    #[error("{id} has {children} children: delete them first, or move them to another parent")]
+    HasChildren {
+        /// Which entity.
+        id: EntityId,
+        /// How many.
+        children: u64,
+    },
+    /// It is being deleted.
+    #[error("{0} is being deleted: try again in a moment")]
+    Leaving(EntityId),
     /// It has no such version.
     #[error("{id} has no version {given}")]
     UnknownVersion {
@@ -45,6 +56,8 @@ impl Refusal for No {
             No::Unknown(_) => "unknown_entity",
             No::BadName(_) => "bad_name",
             No::Taken(_) => "taken",
+            No::HasChildren { .. } => "has_children",
+            No::Leaving(_) => "leaving",
             No::UnknownVersion { .. } => "unknown_version",
             No::TooManyComponents(_) => "too_many_components",
             No::Invalid(_) => "invalid",
@@ -56,7 +69,7 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::Unknown(_) | No::UnknownContent(_) => RefusalClass::NotFound,
-            No::Taken(_) => RefusalClass::Conflict,
+            No::Taken(_) | No::HasChildren { .. } | No::Leaving(_) => RefusalClass::Conflict,
             No::BadName(_)
             | No::UnknownVersion { .. }
             | No::TooManyComponents(_)

@@ -1,6 +1,6 @@
 //! Entities of another server that has the same routes.
 
-use crate::answer::{EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use crate::content::ContentId;
 use crate::error::{EntityError, ErrorBody};
 use crate::id::EntityId;
@@ -9,7 +9,7 @@ use crate::store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, RANGE};
-use reqwest::{Body, Client, Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Body, Client, ClientBuilder, Method, RequestBuilder, Response, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -35,7 +35,20 @@ pub struct RemoteEntities {
 impl RemoteEntities {
     /// The server whose routes begin at `base`; `token` lets us in.
     pub fn new(base: &str, token: Option<String>) -> Result<RemoteEntities, EntityError> {
-        let client = Client::builder().connect_timeout(CONNECTS).read_timeout(SPEAKS).build();
+        RemoteEntities::through(Client::builder(), base, token)
+    }
+
+    /// The same for a server of this machine: no proxy is asked for it.
+    pub fn nearby(base: &str, token: Option<String>) -> Result<RemoteEntities, EntityError> {
+        RemoteEntities::through(Client::builder().no_proxy(), base, token)
+    }
+
+    fn through(
+        client: ClientBuilder,
+        base: &str,
+        token: Option<String>,
+    ) -> Result<RemoteEntities, EntityError> {
+        let client = client.connect_timeout(CONNECTS).read_timeout(SPEAKS).build();
         let client = client.map_err(|error| EntityError::Internal(error.to_string()))?;
         Ok(RemoteEntities { client, base: base.trim_end_matches('/').to_owned(), token })
     }
@@ -214,6 +227,13 @@ impl EntityStore for RemoteEntities {
 
     fn append<'a>(&'a self, id: &'a EntityId, append: Append) -> Asked<'a, Made> {
         Box::pin(async move { self.post_json(&format!("/entities/{id}/versions"), &append).await })
+    }
+
+    fn delete<'a>(&'a self, id: &'a EntityId, expect_tip: Option<ContentId>) -> Asked<'a, Deleted> {
+        let expected = expect_tip.map(|tip| format!("?expect_tip={tip}")).unwrap_or_default();
+        Box::pin(async move {
+            read(sent(self.request(Method::DELETE, &format!("/entities/{id}{expected}"))).await?).await
+        })
     }
 
     fn hierarchy(&self, hierarchy: Hierarchy) -> Asked<'_, HierarchyMade> {

@@ -8,29 +8,38 @@ use crate::request::Append;
 use crate::store::EntityStore;
 use std::time::Duration;
 
-const RETRIES: u32 = 10;
-const BASE_MS: u64 = 100;
-const CAP_MS: u64 = 5_000;
+/// How often something is repeated, and after how long.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    retries: u32,
+    base_ms: u64,
+    cap_ms: u64,
+}
+
+/// The other side does not answer, or not now.
+const UNAVAILABLE: Pace = Pace { retries: 10, base_ms: 100, cap_ms: 5_000 };
+/// Somebody else was faster. Each time one of all has won, so it is repeated often, and soon.
+const RACE: Pace = Pace { retries: 200, base_ms: 4, cap_ms: 500 };
 /// A wait is longer or shorter by up to so many percent.
-const JITTER_PERCENT: u64 = 30;
+const JITTER_PERCENT: u64 = 60;
 
 /// Makes a version with what `change` makes of the newest one, again with the next one if somebody else was faster.
 ///
-/// What cannot succeed by repeating is given up at once; everything else after ten retries.
+/// What cannot succeed by repeating is given up at once; a store that does not answer after ten retries.
 pub async fn update(
     store: &dyn EntityStore,
     id: &EntityId,
     mut change: impl FnMut(&Shown) -> Append + Send,
 ) -> Result<Made, EntityError> {
-    let mut retry = 0;
+    let mut tries = Tries::default();
     loop {
         let made = match store.get(id).await {
             Ok(shown) => store.append(id, change(&shown)).await,
             Err(error) => Err(error),
         };
         match made {
-            Err(error) if error.is_retryable() && retry < RETRIES => rest(&mut retry).await?,
-            other => return other,
+            Err(error) => tries.rest(error).await?,
+            made => return made,
         }
     }
 }
@@ -52,7 +61,7 @@ pub async fn update_if(
     id: &EntityId,
     mut change: impl FnMut(&Shown) -> Option<Append> + Send,
 ) -> Result<Updated, EntityError> {
-    let mut retry = 0;
+    let mut tries = Tries::default();
     loop {
         let changed = match store.get(id).await {
             Ok(shown) => match change(&shown) {
@@ -63,21 +72,38 @@ pub async fn update_if(
         };
         match changed {
             Ok(made) => return Ok(Updated { tip: made.tip, ver: made.ver, is_changed: true }),
-            Err(error) if error.is_retryable() && retry < RETRIES => rest(&mut retry).await?,
-            Err(error) => return Err(error),
+            Err(error) => tries.rest(error).await?,
         }
     }
 }
 
-async fn rest(retry: &mut u32) -> Result<(), EntityError> {
-    tokio::time::sleep(wait(*retry)?).await;
-    *retry += 1;
-    Ok(())
+/// What went wrong so far.
+#[derive(Debug, Default)]
+struct Tries {
+    races: u32,
+    failures: u32,
+}
+
+impl Tries {
+    /// Waits before the next try; the error, if there is none.
+    async fn rest(&mut self, error: EntityError) -> Result<(), EntityError> {
+        let (pace, tries) = match &error {
+            EntityError::Cas(_) => (RACE, &mut self.races),
+            error if error.is_retryable() => (UNAVAILABLE, &mut self.failures),
+            _ => return Err(error),
+        };
+        if *tries >= pace.retries {
+            return Err(error);
+        }
+        tokio::time::sleep(wait(pace, *tries)?).await;
+        *tries += 1;
+        Ok(())
+    }
 }
 
 /// How long to wait before the next try.
-fn wait(retry: u32) -> Result<Duration, EntityError> {
-    let ms = BASE_MS.saturating_mul(1 << retry.min(16)).min(CAP_MS);
+fn wait(pace: Pace, retry: u32) -> Result<Duration, EntityError> {
+    let ms = pace.base_ms.saturating_mul(1 << retry.min(16)).min(pace.cap_ms);
     let mut random = [0; 8];
     getrandom::fill(&mut random)
         .map_err(|error| EntityError::Backend(format!("no randomness for a wait: {error}")))?;

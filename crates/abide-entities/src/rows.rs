@@ -22,6 +22,9 @@ pub(crate) const KINSHIPS: &str = "kh/";
 /// Keys of [`PageOfChildren`]s.
 pub(crate) const PAGES: &str = "pg/";
 
+/// The key of [`Leaving`].
+pub(crate) const LEAVING: &str = "leaving";
+
 /// The key of a component.
 pub(crate) fn component(name: &str) -> String {
     format!("{COMPONENTS}{name}")
@@ -177,6 +180,31 @@ pub(crate) struct Waiting {
 }
 
 impl Record for Waiting {}
+
+/// An entity that is being deleted: it has no head any more, and tells others row by row what they may forget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Leaving {
+    /// Who is told when it is gone.
+    pub(crate) tickets: Vec<Ticket>,
+    /// Rows of which kind are told about.
+    pub(crate) telling: Telling,
+    /// After this row.
+    pub(crate) after: Option<String>,
+}
+
+impl Record for Leaving {}
+
+/// What is told about, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Telling {
+    /// What the newest version names.
+    Components,
+    /// What older versions named.
+    Former,
+    /// The versions.
+    Versions,
+}
 
 /// Every row under a prefix, past a key.
 pub(crate) fn all<R: Record, E>(

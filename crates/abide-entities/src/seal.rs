@@ -22,6 +22,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Changes {
     /// Blobs that the version names and the one before did not.
     pub(crate) named: Vec<ContentId>,
+    /// Blobs that were brought again under the names that they have.
+    pub(crate) held: Vec<ContentId>,
     /// Pages that have other children now.
     pub(crate) pages: BTreeSet<u64>,
 }
@@ -31,7 +33,7 @@ pub(crate) fn seal(
     turn: &mut Turn<'_>,
     id: &EntityId,
     head: &mut Head,
-    changes: Changes,
+    mut changes: Changes,
 ) -> Result<(), Halt<No>> {
     let components = rows::all::<Component, No>(turn, rows::COMPONENTS, None)?;
     if components.len() > limits::COMPONENTS {
@@ -39,7 +41,7 @@ pub(crate) fn seal(
     }
     let version = &mut head.version;
     version.components = components.len() as u32;
-    let (children, pages) = children::seal(turn, version, changes.pages)?;
+    let (children, pages) = children::seal(turn, version, std::mem::take(&mut changes.pages))?;
     let named = components.into_iter().map(|(key, held)| {
         let name = key.strip_prefix(rows::COMPONENTS).unwrap_or(&key).to_owned();
         (name, held.cid)
@@ -49,10 +51,10 @@ pub(crate) fn seal(
     turn.put(&rows::by_cid(version.cid), &version.ver)?;
     turn.send(
         &main(Catalog::KIND),
-        &ToCatalog {
+        &ToCatalog::Version {
             cid: version.cid,
             pages,
-            metadata: Metadata {
+            metadata: Box::new(Metadata {
                 kind: version.kind.clone(),
                 label: version.label.clone(),
                 ver: version.ver,
@@ -60,11 +62,12 @@ pub(crate) fn seal(
                 note: version.note.clone(),
                 component_count: version.components,
                 children_count: version.children,
-            },
+            }),
         },
     )?;
-    if !changes.named.is_empty() {
-        turn.send(&main(Blobs::KIND), &ToBlobs { named: changes.named })?;
+    let Changes { named, held, pages: _ } = changes;
+    if !named.is_empty() || !held.is_empty() {
+        turn.send(&main(Blobs::KIND), &ToBlobs { named, held, dropped: Vec::new() })?;
     }
     turn.put(HEAD, head)?;
     Ok(())
@@ -79,6 +82,7 @@ pub(crate) fn next(turn: &Turn<'_>, head: &mut Head, note: Option<String>) {
     version.note = note;
 }
 
-fn main(kind: &'static str) -> ObjectKey {
+/// The one object of its kind.
+pub(crate) fn main(kind: &'static str) -> ObjectKey {
     ObjectKey { kind: Kind::trusted(kind), name: Name::trusted(MAIN) }
 }

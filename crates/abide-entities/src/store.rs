@@ -1,6 +1,6 @@
 //! The door to entities, ours or somebody else's.
 
-use crate::answer::{EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use crate::content::ContentId;
 use crate::error::EntityError;
 use crate::id::EntityId;
@@ -35,6 +35,8 @@ pub trait EntityStore: Send + Sync {
     fn resolve<'a>(&'a self, id: &'a EntityId) -> Asked<'a, Resolved>;
     /// A new version.
     fn append<'a>(&'a self, id: &'a EntityId, append: Append) -> Asked<'a, Made>;
+    /// Deletes an entity with all its versions, and files that nothing names any more. One with children stays.
+    fn delete<'a>(&'a self, id: &'a EntityId, expect_tip: Option<ContentId>) -> Asked<'a, Deleted>;
     /// Other children.
     fn hierarchy(&self, hierarchy: Hierarchy) -> Asked<'_, HierarchyMade>;
     /// Entities, the one that changed last first.

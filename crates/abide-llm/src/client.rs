@@ -33,6 +33,8 @@ pub struct Endpoint {
     pub timeout_ms: u64,
     /// Requests for one question, if they fail in a way that is worth another.
     pub attempts: u32,
+    /// How long a question waits in all while the endpoint takes no more for now, beside its attempts: that is no failure.
+    pub patience_ms: i64,
     /// Questions at a time to this model at this endpoint, over all clients with the same [`Limiters`].
     pub concurrency: usize,
     /// What its tokens cost.
@@ -51,6 +53,7 @@ impl Endpoint {
             model: model.into(),
             timeout_ms: 30_000,
             attempts: 3,
+            patience_ms: 0,
             concurrency: 3,
             price: Price::default(),
             budget_micros: None,
@@ -157,7 +160,7 @@ impl Client {
     }
 
     async fn go(&self, going: &mut Going<'_>) -> Result<Answer, LlmError> {
-        let mut failures = 0;
+        let (mut failures, mut waits, mut waited_ms) = (0, 0, 0);
         loop {
             self.check_budget()?;
             let error = match self.request(going).await {
@@ -170,6 +173,16 @@ impl Client {
                     None => return Err(error),
                 },
                 Err(Miss::Final(error)) => return Err(error),
+                Err(Miss::Again(error @ LlmError::Limited { .. }, wait_ms))
+                    if waited_ms + wait_ms <= self.shared.endpoint.patience_ms =>
+                {
+                    let wait_ms = if error.wait_ms().is_some() { wait_ms } else { wait_ms << waits.min(4) };
+                    tracing::debug!(target: "llm", %error, wait_ms, "waiting as asked");
+                    self.shared.limiter.rest(wait_ms);
+                    waits += 1;
+                    waited_ms += wait_ms.max(1);
+                    continue;
+                }
                 Err(Miss::Again(error, wait_ms)) => {
                     let wait_ms =
                         if error.wait_ms().is_some() { wait_ms } else { wait_ms << failures.min(4) };

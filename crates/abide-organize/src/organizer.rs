@@ -319,6 +319,7 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusReply, Halt<No>> {
         organizer: state.organizer,
         model: state.model,
         spend: paid.spend(),
+        batch: None,
         started_at: state.started_at.0,
         completed_at: state.completed_at.map(|at| at.0),
         error,
@@ -368,9 +369,9 @@ fn paid(turn: &mut Turn<'_>, paying: Paying) -> Result<(), Halt<No>> {
     if let Some((key, answer)) = answer {
         turn.put(&answer_key(&key), &Kept { run, answer })?;
     }
-    if paid.cost_micros > 0 {
+    if paid != Paid::default() {
         let spending = ObjectKey::new(Spending::KIND, &state.batch_id).map_err(TurnError::from)?;
-        turn.send(&spending, &Add { micros: paid.cost_micros })?;
+        turn.send(&spending, &Add { paid })?;
     }
     Ok(())
 }

@@ -63,6 +63,7 @@ pub(crate) fn refused(
         organizer,
         model: None,
         spend: Spend::default(),
+        batch: None,
         error: Some(error),
     }
 }
@@ -97,6 +98,7 @@ pub(crate) fn parts(
         organizer: state.organizer,
         model: state.model.clone(),
         spend: pis.iter().fold(Paid::default(), |paid, pi| paid.plus(pi.paid)).spend(),
+        batch: None,
         error: pis.iter().find_map(|pi| pi.error.clone()).filter(|_| status == CallbackStatus::Error),
     };
     if state.operation == Operation::Strategize {

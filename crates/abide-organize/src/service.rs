@@ -4,7 +4,7 @@ use crate::builtin;
 use crate::calls::{Accept, Call, Reply};
 use crate::contract::{
     BadRequest, FileInput, OrganizeRequest, OrganizeResponse, OrganizerKind, ProcessReply, ProcessRequest,
-    StatusReply, StrategizeRequest, StrategizeResponse, Tokens, at_most,
+    Standing, StatusReply, StrategizeRequest, StrategizeResponse, Tokens, at_most,
 };
 use crate::file::InputFile;
 use crate::jobs;
@@ -12,7 +12,7 @@ use crate::limits::{CALL_BYTES, DIRECTORY_BYTES, INLINE_BYTES};
 use crate::options::Options;
 use crate::organizer::Organizer;
 use crate::spending::Spending;
-use crate::work::{self, AskError, Asking, Callback, Judge, NoAnswers, Publisher};
+use crate::work::{self, AskError, Asking, Callback, Judge, NoAnswers, Publisher, of_batch};
 use abide_engine::registry::RegisterError;
 use abide_engine::{Answer, CallError, Engine, RefusalClass, Registry};
 use abide_entities::{ContentId, EntityError, EntityStore};
@@ -202,6 +202,10 @@ impl Service {
     /// How far a request is.
     pub async fn status(&self, batch_id: &str, chunk_id: &str) -> Result<StatusReply, ServiceError> {
         match self.ask(&Organizer::name(batch_id, chunk_id), &Call::Status).await? {
+            Reply::Status(StatusReply::Found(standing)) => {
+                let batch = of_batch(&self.site().await.engine, batch_id).await;
+                Ok(StatusReply::Found(Box::new(Standing { batch, ..*standing })))
+            }
             Reply::Status(status) => Ok(status),
             other => Err(unexpected(&other)),
         }

@@ -129,8 +129,8 @@ fn organized(
 struct Group<'a> {
     name: &'a str,
     pi: &'a EntityId,
-    tip: ContentId,
-    ver: u32,
+    tip: Option<ContentId>,
+    ver: Option<u32>,
     files: Vec<(&'a str, Option<ContentId>)>,
 }
 
@@ -150,7 +150,8 @@ pub(crate) fn found(flow: &mut Flow<'_, '_>, place: u32, children: &[FoundGroup]
             continue;
         }
         let files = child.files.iter().map(|(name, cid)| (name.as_str(), Some(*cid))).collect();
-        let group = Group { name: &child.label, pi: &child.pi, tip: child.tip, ver: child.ver, files };
+        let (tip, ver) = (Some(child.tip), Some(child.ver));
+        let group = Group { name: &child.label, pi: &child.pi, tip, ver, files };
         put_group(flow, &mut node, &group)?;
         grouped.extend(child.files.iter().map(|(name, _)| name.clone()));
     }
@@ -165,9 +166,9 @@ fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
         Some(place) => rows::node(flow.turn, place)?,
         None => new_group(flow, parent, group)?,
     };
-    if Some(group.ver) > node.current_version {
-        node.current_tip = Some(group.tip);
-        node.current_version = Some(group.ver);
+    if group.ver > node.current_version {
+        node.current_tip = group.tip;
+        node.current_version = group.ver;
     }
     for (name, cid) in &group.files {
         let from: Option<FileRecord> = flow.turn.get(&rows::file_key(parent.place, name))?;

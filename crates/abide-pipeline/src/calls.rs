@@ -1,5 +1,6 @@
 //! Calls and answers: what can be asked of a batch.
 
+use crate::away::ServiceCallback;
 use crate::config::ProcessingConfig;
 use crate::message::IngestMessage;
 use crate::node::{FileRecord, Node, NodeDocument};
@@ -90,6 +91,13 @@ pub enum Call {
         service: String,
         /// What it says.
         payload: Box<CallbackPayload>,
+    },
+    /// A service of somebody else that reads, extracts or describes calls back.
+    Answered {
+        /// Which.
+        service: String,
+        /// What it says.
+        payload: Box<ServiceCallback>,
     },
     /// Nodes, in the order of their places.
     Nodes {
@@ -199,7 +207,7 @@ pub enum Reply {
     Files(FilesAnswer),
     /// To [`Call::Kids`].
     Kids(KidsAnswer),
-    /// To [`Call::Callback`].
+    /// To [`Call::Callback`] and [`Call::Answered`].
     Callback(CallbackAnswer),
     /// To [`Call::Nodes`].
     Nodes(NodesAnswer),

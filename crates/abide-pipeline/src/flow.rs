@@ -90,9 +90,6 @@ impl<'a, 't> Flow<'a, 't> {
     pub(crate) fn enter(&mut self, phase: PhaseName) -> Result<(), Halt<No>> {
         self.state.step = Step::Phase { phase, sweep: Some(0) };
         self.state.live = 0;
-        if let Some(note) = phases::of(phase).note() {
-            self.state.note(note);
-        }
         self.log()?;
         self.tick()
     }

@@ -24,11 +24,13 @@
 //! | `live/{key}` | a job that is under way |
 //! | `chunk/{place}/{number}`, `ready/…`, `said/…` | a part that the organizer is asked about, that it can be sent, what came of it |
 //! | `sent/{chunk_id}`, `due/{time}/{chunk_id}` | a request that is awaited, and until when |
+//! | `away/{chunk_id}` | a request to a service of somebody else that reads, extracts or describes |
 //! | `guidance/{place}`, `groups/{place}` | what the parts of a directory go by, and groups that it had before |
 //!
 //! What one answer or end of a job reads and writes does not depend on how large the batch is.
 
 mod answers;
+mod away;
 pub mod calls;
 pub mod chunk;
 mod config;
@@ -54,6 +56,7 @@ pub mod tree;
 pub mod upload;
 pub mod work;
 
+pub use away::{Away, ServiceCallback, ServiceRequest, ServiceResult, ServiceStatus};
 pub use calls::{Call, ToPipeline};
 pub use config::ProcessingConfig;
 pub use flow::Note;
@@ -64,5 +67,5 @@ pub use pipeline::Pipeline;
 pub use prompts::{BadPrompts, CustomPrompts};
 pub use refusal::No;
 pub use rows::MadeRow;
-pub use service::{Service, Setup};
+pub use service::{Service, ServiceUrls, Setup};
 pub use site::Site;

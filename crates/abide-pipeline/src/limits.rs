@@ -42,3 +42,5 @@ pub const IMAGE_BYTES: u64 = 64 * 1024 * 1024;
 pub const REF_BYTES: usize = 4 * 1024 * 1024;
 /// Attempts to find the files of a batch.
 pub const DISCOVER_ATTEMPTS: u32 = 4;
+/// How long nothing may come for an upload until it counts as abandoned.
+pub const ABANDONED_MS: i64 = 7 * 24 * 60 * 60 * 1_000;

@@ -1,5 +1,6 @@
 //! How batches behave.
 
+use crate::away::Away;
 use crate::upload::Limits;
 
 /// How batches behave: the numbers of the configuration, by the names that the routes' clients know.
@@ -27,6 +28,8 @@ pub struct Options {
     pub callback_timeout_ms: i64,
     /// Who organizes; what [`Setup`](crate::Setup) says of that counts.
     pub organizer: Organizer,
+    /// Who else does other phases; what [`Setup`](crate::Setup) says of that counts.
+    pub away: Away,
     /// How large files and batches may be that are uploaded.
     pub uploads: Limits,
 }
@@ -54,6 +57,7 @@ impl Default for Options {
             max_files: 50,
             callback_timeout_ms: 900_000,
             organizer: Organizer::Here,
+            away: Away::default(),
             uploads: Limits::default(),
         }
     }

@@ -5,6 +5,7 @@ use abide_entities::{ContentId, EntityId};
 use abide_preprocess::BatchId;
 use serde::{Deserialize, Serialize};
 
+use crate::away::ServiceRequest;
 use crate::status::PhaseName;
 use crate::work::Spent;
 
@@ -24,6 +25,8 @@ pub const OCR: &str = "pipeline.ocr";
 pub const LOOK: &str = "pipeline.look";
 /// Brings a request to an organizer of somebody else.
 pub const DISPATCH: &str = "pipeline.dispatch";
+/// Brings a request to a service of somebody else that reads, extracts or describes.
+pub const AWAY: &str = "pipeline.away";
 /// Extracts the metadata of a node.
 pub const PINAX: &str = "pipeline.pinax";
 /// Describes a node.
@@ -82,8 +85,17 @@ pub struct OcrOrder {
     pub cid: ContentId,
 }
 
-/// What came of reading an image.
+/// Bring a request to a service of somebody else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AwayOrder {
+    /// For which phase.
+    pub phase: PhaseName,
+    /// What is asked.
+    pub request: ServiceRequest,
+}
+
+/// What came of reading an image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ocr", rename_all = "snake_case")]
 pub enum OcrDone {
     /// Its text is in a new ref.
@@ -94,6 +106,9 @@ pub enum OcrDone {
         chars: usize,
         /// What read it.
         by: String,
+        /// What it took.
+        #[serde(default)]
+        spent: Spent,
     },
     /// Its ref had the text already.
     Already,

@@ -1,6 +1,7 @@
 //! The batch: takes a message, learns its directories and files, goes through its phases.
 
 use crate::answers;
+use crate::away;
 use crate::calls::{
     BriefAnswer, Call, CallbackAnswer, FilesAnswer, HaveAnswer, Item, KidsAnswer, NewNode, NodesAnswer,
     OkAnswer, Reply, StartAnswer, StoredFile, ToPipeline,
@@ -78,6 +79,16 @@ impl Object for Pipeline {
                 flow.save()?;
                 Reply::Callback(CallbackAnswer { success: true, processed })
             }
+            Call::Answered { service, payload } => {
+                let Some(phase) = self.options.away.phase_of(&service) else {
+                    return Err(No::UnknownService(service).into());
+                };
+                let mut flow = Flow::load(turn, &self.options)?;
+                let processed = away::take(&mut flow, phase, *payload)?;
+                flow.go()?;
+                flow.save()?;
+                Reply::Callback(CallbackAnswer { success: true, processed })
+            }
             Call::Nodes { after, limit } => Reply::Nodes(nodes(turn, after, limit)?),
             Call::Node { place } => Reply::Node(Box::new(show::node(turn, place)?)),
         };
@@ -117,8 +128,7 @@ impl Object for Pipeline {
 
     fn alarm(&self, turn: &mut Turn<'_>, name: &str, _at: Time) -> Result<(), Halt<No>> {
         let state: Option<State> = turn.get(STATE)?;
-        let in_phase = state.is_some_and(|state| state.phase() == Some(PhaseName::Reorganization));
-        if name != TIMEOUT || !in_phase {
+        if name != TIMEOUT || state.is_none_or(|state| state.phase().is_none()) {
             return Ok(());
         }
         let mut flow = Flow::load(turn, &self.options)?;
@@ -138,6 +148,8 @@ impl Object for Pipeline {
         let mut flow = Flow::load(turn, &self.options)?;
         if let Some(chunk_id) = reorganization::dispatched(key) {
             dispatched(&mut flow, chunk_id, outcome)?;
+        } else if let Some(chunk_id) = away::brought(key) {
+            away::dispatched(&mut flow, chunk_id, outcome)?;
         } else {
             let Some(key) = JobKey::parse(key) else { return Ok(()) };
             if flow.state.phase() != Some(key.phase) {

@@ -18,7 +18,9 @@ pub enum No {
     #[error("the callback is about the batch {0}")]
     OtherBatch(String),
     /// Nobody outside does that work.
-    #[error("{0:?} is no service that calls back: the organizer is, if it is reached by URL")]
+    #[error(
+        "{0:?} is no service that calls back: organizer, ocr, pinax and description are, if they are reached by URL"
+    )]
     UnknownService(String),
     /// A message cannot start a batch.
     #[error("{0}")]

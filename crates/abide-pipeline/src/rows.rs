@@ -113,6 +113,11 @@ pub(crate) fn sent_key(chunk_id: &str) -> String {
     format!("sent/{chunk_id}")
 }
 
+/// A request to a service of somebody else.
+pub(crate) fn away_key(chunk_id: &str) -> String {
+    format!("away/{chunk_id}")
+}
+
 /// When a request times out, and which.
 pub(crate) fn due_key(at_ms: i64, chunk_id: &str) -> String {
     format!("due/{at_ms:015}/{chunk_id}")

@@ -1,13 +1,14 @@
 //! The service as a whole: what runs the jobs of batches.
 
+use crate::away::Away;
 use crate::options::{Options, Organizer};
 use crate::orders;
 use crate::pipeline::Pipeline;
 use crate::site::Site;
 use crate::upload;
 use crate::work::{
-    Describe, DescribeNode, Discover, Dispatch, ExtractNode, Images, Look, Metadata, Ocr, ReadImage,
-    Snapshot, Start,
+    Describe, Discover, Dispatch, DispatchAway, Images, Look, Metadata, Ocr, ReadImage, Snapshot, Start,
+    What, WriteNode,
 };
 use abide_blob::Bucket;
 use abide_engine::Registry;
@@ -36,9 +37,22 @@ pub struct Setup {
     pub ocr_slots: usize,
     /// An organizer of somebody else: `ORGANIZER_URL`; ours if it is empty.
     pub organizer_url: String,
+    /// Services of somebody else that read, extract or describe; ours where it is empty.
+    pub services: ServiceUrls,
     /// More tokens than this of texts and children, and metadata is extracted without what was read off images:
     /// `OCR_TEXT_TOKEN_THRESHOLD`.
     pub ocr_text_token_threshold: usize,
+}
+
+/// Where services of somebody else are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceUrls {
+    /// Reads images: `OCR_URL`.
+    pub ocr: String,
+    /// Extracts metadata: `PINAX_URL`.
+    pub pinax: String,
+    /// Describes: `DESCRIPTION_URL`.
+    pub description: String,
 }
 
 /// The service, on its way to an engine or on one. Cheap to clone.
@@ -70,7 +84,13 @@ impl Service {
         let is_elsewhere = !setup.organizer_url.is_empty();
         let organizer = if is_elsewhere { Organizer::Elsewhere } else { Organizer::Here };
         let limits = setup.options.uploads;
-        registry.object(Pipeline::new(Options { organizer, ..setup.options }))?;
+        let urls = setup.services;
+        let away = Away {
+            ocr: !urls.ocr.is_empty(),
+            pinax: !urls.pinax.is_empty(),
+            description: !urls.description.is_empty(),
+        };
+        registry.object(Pipeline::new(Options { organizer, away, ..setup.options }))?;
         let shared = Shared {
             staging: setup.staging,
             ocr: setup.ocr,
@@ -88,11 +108,16 @@ impl Service {
         registry.worker(orders::QUEUE, orders::SNAPSHOT, SLOTS, Snapshot(of()))?;
         registry.worker(orders::QUEUE, orders::OCR, setup.ocr_slots.max(1), ReadImage(of()))?;
         registry.worker(orders::QUEUE, orders::LOOK, SLOTS, Look(of()))?;
-        registry.worker(orders::QUEUE, orders::PINAX, SLOTS, ExtractNode(of()))?;
-        registry.worker(orders::QUEUE, orders::DESCRIBE, SLOTS, DescribeNode(of()))?;
+        let writing = |what| WriteNode { service: of(), what };
+        registry.worker(orders::QUEUE, orders::PINAX, SLOTS, writing(What::Record))?;
+        registry.worker(orders::QUEUE, orders::DESCRIBE, SLOTS, writing(What::Description))?;
         registry.object(upload::Intake)?;
         registry.worker(upload::QUEUE, upload::COMPLETE, SLOTS, upload::Complete(of()))?;
         registry.worker(upload::QUEUE, upload::DISCOVERY, SLOTS, upload::Discovery(of()))?;
+        registry.worker(upload::QUEUE, upload::SWEEP, SLOTS, upload::Sweep(of()))?;
+        if away != Away::default() {
+            registry.worker(orders::QUEUE, orders::AWAY, SLOTS, DispatchAway(urls))?;
+        }
         if is_elsewhere {
             let dispatch = Dispatch { organizer_url: setup.organizer_url };
             registry.worker(orders::QUEUE, orders::DISPATCH, SLOTS, dispatch)?;

@@ -1,6 +1,7 @@
 //! Where a batch is, in the words of the routes.
 
 use crate::node::Node;
+use crate::work::Spent;
 use abide_entities::EntityId;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +161,14 @@ pub struct Cost {
     pub cost_usd: f64,
     /// Tokens in both directions.
     pub tokens: u64,
+}
+
+impl Cost {
+    /// That, too.
+    pub(crate) fn add(&mut self, spent: &Spent) {
+        self.cost_usd += spent.cost_usd;
+        self.tokens += spent.tokens;
+    }
 }
 
 /// How far a batch is.

@@ -316,11 +316,12 @@ impl Batch {
         flow.state.finishes += 1;
         turn.clear_alarm(TICK)?;
         let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-        if self.options.delivers {
+        let is_wanted = message.is_delivered();
+        if self.options.delivers && is_wanted {
             flow.state.delivery = Some(Delivery::Pending);
             turn.enqueue(jobs::finalize(&message, flow.state.finishes)?)?;
         }
-        if let Some(kind) = &self.options.tell {
+        if let Some(kind) = self.options.tell.as_ref().filter(|_| is_wanted) {
             let to = abide_core::object::ObjectKey::new(kind, message.batch_id.as_str())?;
             turn.send(&to, &jobs::Preprocessed { preprocessed: message })?;
         }

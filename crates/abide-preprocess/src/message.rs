@@ -95,6 +95,12 @@ impl QueueMessage {
         Ok(message)
     }
 
+    /// Whether somebody else goes on with what was made: `deliver` says so, and nobody who says nothing means no.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        self.rest.get("deliver") != Some(&Value::Bool(false))
+    }
+
     /// `r2_prefix` with its slash, so that `staging/1/` does not begin `staging/10/…`.
     #[must_use]
     pub fn prefix(&self) -> String {

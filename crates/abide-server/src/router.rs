@@ -7,9 +7,9 @@ use crate::gate::Gate;
 use crate::role::Role;
 use crate::route::{RouteInfo, Routes};
 use crate::routes::{
-    attempts, backup, batches, coordinator, dead, entities, events, health, jobs, lease, limits, link_keys,
-    links, metrics, objects, openapi, orchestrator, organizer, preprocess, queues, sync, tickets, tokens,
-    web,
+    attempts, backup, batches, collections, coordinator, dead, entities, events, health, jobs, lease, limits,
+    link_keys, links, metrics, objects, openapi, orchestrator, organizer, preprocess, queues, sync, tickets,
+    tokens, web,
 };
 use crate::services::Services;
 use axum::Router;
@@ -80,6 +80,9 @@ fn all(services: &Services) -> Routes {
     }
     if services.pipeline.is_some() {
         routes = routes.and(orchestrator::routes()).and(batches::routes());
+    }
+    if services.collections.is_some() {
+        routes = routes.and(collections::routes());
     }
     if services.sync.is_some() {
         routes = routes.and(sync::routes());

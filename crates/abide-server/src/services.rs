@@ -29,6 +29,8 @@ pub struct Services {
     pub organizer: Option<abide_organize::Service>,
     /// `/orchestrator` and `/api/batches`.
     pub pipeline: Option<PipelineService>,
+    /// `/collections`.
+    pub collections: Option<abide_collections::Shelf>,
     /// `/sync`.
     pub sync: Option<SyncService>,
     /// `/links/api`.
@@ -56,13 +58,17 @@ impl fmt::Debug for EntitiesService {
     }
 }
 
-/// The pipeline, and how long the URLs of its uploads are good.
+/// The pipeline, how long the URLs of its uploads are good, and who reads.
 #[derive(Debug, Clone)]
 pub struct PipelineService {
     /// It.
     pub service: abide_pipeline::Service,
     /// `PRESIGNED_URL_EXPIRY`.
     pub urls_good_for: Duration,
+    /// What reads images; if nobody does, why.
+    pub reader: Result<String, String>,
+    /// Whether that is a model.
+    pub reader_is_model: bool,
 }
 
 /// The links need the log of their store, which is the sync backend's, and a look at pages.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
+use abide_entities::EntityStore;
 use abide_server::{Admission, BackupService, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
@@ -21,7 +22,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::{Hosted, Started, entities};
+use crate::services::{Hosted, Started, collections, entities};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -36,6 +37,7 @@ pub(crate) struct Host {
     data_dir: DataDir,
     engine: Engine,
     address: SocketAddr,
+    entities: Option<Arc<dyn EntityStore>>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
 }
@@ -113,6 +115,7 @@ impl Host {
                 return Err(failure);
             }
         };
+        services.collections = collections::routes(&engine, &services);
         let entities = services.entities.as_ref().map(|entities| Arc::clone(&entities.store));
         let local_token = Some(data_dir.token().to_owned());
         let options = ServerOptions {
@@ -129,17 +132,23 @@ impl Host {
                 () = ended.ended() => {}
             }
         };
-        let started = Started { engine: &engine, address, token: data_dir.token(), entities };
+        let started =
+            Started { engine: &engine, address, token: data_dir.token(), entities: entities.clone() };
         for begin in after_start {
             begin(&started);
         }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
-        Ok(Host { data_dir, engine, address, stop, served })
+        Ok(Host { data_dir, engine, address, entities, stop, served })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Its entities, if it has any.
+    pub(crate) fn entities(&self) -> Option<Arc<dyn EntityStore>> {
+        self.entities.clone()
     }
 
     /// What lets commands of the same user in.

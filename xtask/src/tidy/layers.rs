@@ -74,8 +74,16 @@ const ROOMS: &[Room] = &[
     ),
     room(
         "abide-collections",
-        Reach::These(&["abide-core", "abide-engine", "abide-entities", "abide-organize", "abide-pipeline"]),
-        &["abide-blob", "abide-store"],
+        Reach::These(&[
+            "abide-core",
+            "abide-engine",
+            "abide-blob",
+            "abide-entities",
+            "abide-organize",
+            "abide-pipeline",
+            "abide-preprocess",
+        ]),
+        SERVICE_TESTS_MAY_USE,
     ),
     room("abide-links", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),
     room("abide-downloads", SERVICES_MAY_USE, SERVICE_TESTS_MAY_USE),

@@ -13,16 +13,7 @@ async fn ask(rig: &Rig, call: Call) -> Result<Reply, CallError> {
 }
 
 fn collection(name: &str) -> Collection {
-    Collection {
-        name: name.to_owned(),
-        root_pi: directory_id(name, ""),
-        folder: "/scans".to_owned(),
-        files: 2,
-        bytes: 10,
-        pending: None,
-        created_at: Default::default(),
-        updated_at: Default::default(),
-    }
+    Collection { files: 2, bytes: 10, ..Collection::new(name, directory_id(name, ""), "/scans".to_owned()) }
 }
 
 #[tokio::test(flavor = "multi_thread")]

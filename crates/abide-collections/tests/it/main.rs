@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod catalog;
+mod delete;
 mod rig;
 mod snapshot;

@@ -17,7 +17,7 @@ pub(crate) const PAPERS: &str = "papers";
 pub(crate) struct Rig {
     pub(crate) engine: Engine,
     pub(crate) store: LocalEntities,
-    _directory: TempDir,
+    pub(crate) directory: TempDir,
 }
 
 pub(crate) fn rig() -> Rig {
@@ -28,7 +28,7 @@ pub(crate) fn rig() -> Rig {
     let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();
     let bucket = Bucket::directory(&directory.path().join("blobs")).unwrap();
     let store = LocalEntities::new(engine.clone(), bucket, &directory.path().join("spool")).unwrap();
-    Rig { engine, store, _directory: directory }
+    Rig { engine, store, directory }
 }
 
 /// What is remembered of a file that became `made`.

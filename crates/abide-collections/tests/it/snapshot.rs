@@ -2,7 +2,7 @@
 
 use crate::rig::{PAPERS, known, rig};
 use abide_collections::snapshot::directory_id;
-use abide_collections::{move_file, move_node, rename, search};
+use abide_collections::{Part, move_file, move_node, rename, search};
 use abide_entities::request::Create;
 use abide_entities::{EntityError, EntityId, EntityStore};
 use std::collections::BTreeMap;
@@ -111,10 +111,14 @@ async fn trees_are_found_by_path_and_searched() {
     let rig = rig();
     let (group, _) = grouped(&rig).await;
     let tree = rig.tree().await;
-    assert_eq!(tree.find("letters/Klein").unwrap().entity.id, group);
-    assert_eq!(tree.find(group.as_str()).unwrap().label(), "Klein");
-    assert_eq!(tree.find_file("letters/Klein/b.txt").unwrap().1, "b.txt");
-    assert!(tree.find("letters/Weber").is_none() && tree.find_file("letters/b.txt").is_none());
+    let (store, root) = (&rig.store, &tree.root().entity.id);
+    let found = |path: &'static str| async move { Part::find(store, root, path).await.unwrap() };
+    let found_file = |path: &'static str| async move { Part::find_file(store, root, path).await.unwrap() };
+    assert_eq!(found("letters/Klein").await.unwrap().entity.id, group);
+    let by_id = Part::find(store, root, group.as_str()).await.unwrap().unwrap();
+    assert_eq!((by_id.path().as_str(), by_id.above.len()), ("letters/Klein", 2));
+    assert_eq!(found_file("letters/Klein/b.txt").await.unwrap().1, "b.txt");
+    assert!(found("letters/Weber").await.is_none() && found_file("letters/b.txt").await.is_none());
     let (hits, more) = search(&rig.store, &tree, "TWO").await.unwrap();
     assert_eq!((hits.len(), hits[0].excerpt.as_str(), more), (1, "two", false));
     let names = search(&rig.store, &tree, "klein").await.unwrap().0;

@@ -3,9 +3,11 @@
 use abide_blob::Bucket;
 use abide_core::time::{Clock, Time};
 use abide_engine::{Engine, EngineOptions, Registry};
+use abide_entities::answer::Shown;
 use abide_entities::request::{Append, Create};
 use abide_entities::{
     Collecting, ContentId, Detail, EntityError, EntityStore, LocalEntities, Part, Pieces, limits, register,
+    update,
 };
 use abide_store::memory::MemoryStore;
 use bytes::Bytes;
@@ -129,6 +131,124 @@ async fn a_file_that_is_uploaded_again_is_young_again() {
     rig.hands.0.store(9 * day, Ordering::SeqCst);
     assert_eq!(rig.store.collect(Collecting::ForGood, day).await.unwrap().blobs, 0);
     assert_eq!(rig.read(cid, None).await.unwrap(), b"twice");
+}
+
+/// By bytes on disk: what only the deleted entity named is gone, in whatever version it was named; the rest is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_go_with_the_last_entity_that_named_them() {
+    let rig = rig();
+    let (shared, formerly, own) =
+        (rig.upload(b"shared").await, rig.upload(b"then").await, rig.upload(b"own").await);
+    let keeps = rig.store.create(naming(shared)).await.unwrap();
+    let parent = rig.store.create(Create::default()).await.unwrap();
+    let components = [("a", shared), ("b", formerly), ("c", own), ("d", own)];
+    let create = Create {
+        components: components.map(|(name, cid)| (name.to_owned(), cid)).into(),
+        parent_pi: Some(parent.id.clone()),
+        ..Create::default()
+    };
+    let made = rig.store.create(create).await.unwrap();
+    let without = Append { components_remove: ["b".to_owned()].into(), ..Append::onto(made.tip) };
+    let second = rig.store.append(&made.id, without).await.unwrap();
+    assert_eq!(rig.files(), 3);
+
+    let has_children = rig.store.delete(&parent.id, None).await;
+    assert!(matches!(has_children, Err(EntityError::Conflict(_))), "{has_children:?}");
+    let moved = rig.store.delete(&made.id, Some(made.tip)).await;
+    assert!(matches!(moved, Err(EntityError::Cas(_))), "{moved:?}");
+    let gone = rig.store.delete(&made.id, Some(second.tip)).await.unwrap();
+    assert_eq!((gone.files_deleted, gone.bytes_freed), (2, 7));
+    assert_eq!(rig.files(), 1);
+    assert_eq!(rig.read(shared, None).await.unwrap(), b"shared");
+    assert!(matches!(rig.store.get(&made.id).await, Err(EntityError::NotFound(_))));
+    assert!(matches!(rig.store.dag(second.tip).await, Err(EntityError::NotFound(_))));
+    assert!(rig.store.get(&parent.id).await.unwrap().children_pi.is_empty());
+    let listed = rig.store.list(10, None, Detail::Tips).await.unwrap().entities;
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(matches!(rig.store.delete(&made.id, None).await, Err(EntityError::NotFound(_))));
+
+    // Who had uploaded the same file and names it now is not left with a name of nothing.
+    let refused = rig.store.create(naming(own)).await;
+    assert!(matches!(refused, Err(EntityError::Invalid(_))), "{refused:?}");
+    rig.upload(b"own").await;
+    let again = Create { id: Some(made.id.clone()), ..naming(own) };
+    rig.store.create(again).await.unwrap();
+    assert_eq!(rig.read(own, None).await.unwrap(), b"own");
+    rig.store.delete(&keeps.id, None).await.unwrap();
+    rig.store.delete(&made.id, None).await.unwrap();
+    assert_eq!(rig.files(), 0);
+}
+
+/// Whoever brought a file again that went with its last entity hears of it, and brings it once more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_was_uploaded_again_is_asked_for_when_it_was_deleted_meanwhile() {
+    let rig = rig();
+    let cid = rig.upload(b"twice").await;
+    let made = rig.store.create(naming(cid)).await.unwrap();
+    // The same component again is no other name.
+    let again = Append { components: naming(cid).components, ..Append::onto(made.tip) };
+    rig.store.append(&made.id, again).await.unwrap();
+    rig.hands.0.store(1_000, Ordering::SeqCst);
+    rig.upload(b"twice").await;
+    assert_eq!(rig.store.delete(&made.id, None).await.unwrap().files_deleted, 1);
+    let refused = rig.store.create(naming(cid)).await;
+    let asks = |error: &EntityError| error.to_string().contains("upload it again");
+    assert!(refused.as_ref().is_err_and(asks), "{refused:?}");
+    rig.upload(b"twice").await;
+    rig.store.create(naming(cid)).await.unwrap();
+    assert_eq!(rig.read(cid, None).await.unwrap(), b"twice");
+    // A day later nobody remembers.
+    let other = rig.upload(b"other").await;
+    let gone = rig.store.create(naming(other)).await.unwrap();
+    rig.store.delete(&gone.id, None).await.unwrap();
+    rig.hands.0.store(25 * 60 * 60 * 1_000, Ordering::SeqCst);
+    let next = rig.store.create(Create::default()).await.unwrap();
+    rig.store.delete(&next.id, None).await.unwrap();
+    rig.store.create(naming(other)).await.unwrap();
+}
+
+/// More rows than one commit holds.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entity_of_any_size_is_deleted() {
+    let rig = rig();
+    let cid = rig.upload(b"many").await;
+    let components = |count: usize, prefix: &str| -> BTreeMap<String, ContentId> {
+        (0..count).map(|number| (format!("{prefix}{number}"), cid)).collect()
+    };
+    let create = Create { components: components(1_500, "a"), ..Create::default() };
+    let made = rig.store.create(create).await.unwrap();
+    let more = Append {
+        components: components(300, "b"),
+        components_remove: (0..300).map(|number| format!("a{number}")).collect(),
+        ..Append::onto(made.tip)
+    };
+    rig.store.append(&made.id, more).await.unwrap();
+    let gone = rig.store.delete(&made.id, None).await.unwrap();
+    assert_eq!((gone.files_deleted, rig.files()), (1, 0));
+}
+
+/// Everybody adds a file of their own to one entity, and repeats what somebody else was faster with.
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_writers_on_one_entity_all_succeed() {
+    const WRITERS: usize = 50;
+    let rig = rig();
+    let (cid, made) = (rig.upload(b"x").await, rig.store.create(Create::default()).await.unwrap());
+    let writers = (0..WRITERS).map(|writer| {
+        let (store, id) = (rig.store.clone(), made.id.clone());
+        tokio::spawn(async move {
+            let name = format!("by {writer}");
+            let add = |shown: &Shown| Append {
+                components: BTreeMap::from([(name.clone(), cid)]),
+                ..Append::onto(shown.tip)
+            };
+            update(&store, &id, add).await
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap().unwrap();
+    }
+    let shown = rig.store.get(&made.id).await.unwrap();
+    assert_eq!((shown.components.len(), shown.ver as usize), (WRITERS, WRITERS + 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

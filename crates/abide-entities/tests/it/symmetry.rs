@@ -102,7 +102,8 @@ fn act(world: &mut World, dice: &mut Seed) -> Option<(EntityId, Call)> {
         ));
     };
     let (first, second) = (other(dice, &object), other(dice, &object));
-    let append = match dice.below(3) {
+    let append = match dice.below(4) {
+        3 => return Some((object, Call::Delete { expect_tip: Some(tip) })),
         0 => Append { children_pi_add: vec![first], ..Append::onto(tip) },
         1 => Append { children_pi_remove: vec![first], ..Append::onto(tip) },
         _ => Append { children_pi_add: vec![first], children_pi_remove: vec![second], ..Append::onto(tip) },

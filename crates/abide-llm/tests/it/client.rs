@@ -80,6 +80,20 @@ async fn failures_that_pass_are_tried_again() {
     }
 }
 
+/// An endpoint that takes no more for now is waited for, and no attempt is used up.
+#[tokio::test]
+async fn patience_is_no_attempt() {
+    let soon = || Play::Reply(429, vec![("retry-after", "0.02".to_owned())], String::new());
+    let stand_in = StandIn::start((0..6).map(|_| soon()).chain([says(GOOD)])).await;
+    let patient = Endpoint { attempts: 1, patience_ms: 1_000, ..endpoint(&stand_in) };
+    assert_eq!(client(patient).ask(&ask()).await.unwrap().requests, 7);
+    // It ends, too.
+    let stand_in = StandIn::start((0..6).map(|_| soon())).await;
+    let patient = Endpoint { attempts: 1, patience_ms: 50, ..endpoint(&stand_in) };
+    assert!(matches!(client(patient).ask(&ask()).await, Err(LlmError::Limited { .. })));
+    assert_eq!(stand_in.bodies().len(), 3);
+}
+
 #[tokio::test]
 async fn failures_that_stay_are_given_up_after_the_attempts() {
     let (answer, bodies) = play([status(500), status(502), status(500), says(GOOD)]).await;

@@ -12,7 +12,8 @@ pub struct CallbackPayload {
     pub batch_id: String,
     /// Which part of it.
     pub chunk_id: String,
-    /// What was asked.
+    /// What was asked; organizers of the second generation do nothing but organize, and do not say so.
+    #[serde(default)]
     pub operation: Operation,
     /// All, some or nothing.
     pub status: CallbackStatus,
@@ -27,7 +28,8 @@ pub struct CallbackPayload {
     pub strategize_result: Option<StrategizeResult>,
     /// Counts and time.
     pub summary: Summary,
-    /// Who decided.
+    /// Who decided; others do not say.
+    #[serde(default = "a_model")]
     pub organizer: OrganizerKind,
     /// Which model was asked, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,9 +37,16 @@ pub struct CallbackPayload {
     /// What all of it took.
     #[serde(flatten)]
     pub spend: Spend,
+    /// What all parts of the batch took until now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Spend>,
     /// Why there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+fn a_model() -> OrganizerKind {
+    OrganizerKind::Model
 }
 
 /// How much of a request succeeded.
@@ -111,10 +120,12 @@ pub struct GroupEntity {
     pub group_name: String,
     /// Its entity.
     pub pi: EntityId,
-    /// Its tip when the files were in it.
-    pub tip: ContentId,
+    /// Its tip when the files were in it; organizers of the second generation do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tip: Option<ContentId>,
     /// Its version then.
-    pub ver: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ver: Option<u32>,
     /// The files of this request that are in it; others may have put more there.
     pub files: Vec<String>,
     /// What they are.

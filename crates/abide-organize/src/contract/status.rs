@@ -121,6 +121,9 @@ pub struct Standing {
     /// What it took so far.
     #[serde(flatten)]
     pub spend: Spend,
+    /// What all parts of the batch took so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Spend>,
     /// When it began, in milliseconds since 1970.
     pub started_at: i64,
     /// When it ended.

@@ -1,5 +1,7 @@
 //! The job that delivers a callback over HTTP.
 
+use super::paper::of_batch;
+use crate::contract::CallbackPayload;
 use crate::jobs::Delivery;
 use crate::limits::CALLBACK_MS;
 use crate::service::{Service, Site};
@@ -62,7 +64,9 @@ async fn deliver(site: &Site, delivery: &Delivery) -> Finish {
         Ok(client) => client,
         Err(error) => return failed(error.to_string()),
     };
-    let mut request = client.post(&url).json(&delivery.payload);
+    let batch = of_batch(&site.engine, &delivery.batch_id).await;
+    let payload = CallbackPayload { batch, ..delivery.payload.clone() };
+    let mut request = client.post(&url).json(&payload);
     if let Some(token) = &site.token {
         request = request.bearer_auth(token);
     }

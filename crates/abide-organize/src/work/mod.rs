@@ -12,5 +12,6 @@ mod read;
 pub use ask::{Answers, AskError, Asking, Later, NoAnswers, Organized, organize, strategize};
 pub(crate) use callback::Callback;
 pub(crate) use judge::Judge;
+pub(crate) use paper::of_batch;
 pub(crate) use publish::{Publisher, upload};
 pub use publish::{Publishing, publish};

@@ -2,6 +2,7 @@
 
 use super::ask::{Answers, AskError, Later};
 use crate::calls::{Call, Paying, Reply};
+use crate::contract::Spend;
 use crate::jobs::Order;
 use crate::limits::ANSWER_BYTES;
 use crate::paid::Paid;
@@ -9,7 +10,7 @@ use crate::service::Site;
 use crate::spending::{Spending, Total};
 use abide_core::job::Finish;
 use abide_engine::worker::failed;
-use abide_engine::{Answer, CallError};
+use abide_engine::{Answer, CallError, Engine};
 
 /// Asks the object that a job belongs to.
 pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Result<Reply, String> {
@@ -24,6 +25,14 @@ pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Resul
 /// engine.
 pub(super) async fn is_stopping(site: &Site) -> bool {
     matches!(site.engine.ask::<Spending>("none", &Total).await, Err(CallError::Stopping))
+}
+
+/// What all parts of a batch took until now, if that can be said.
+pub(crate) async fn of_batch(engine: &Engine, batch_id: &str) -> Option<Spend> {
+    match engine.ask::<Spending>(batch_id, &Total).await {
+        Ok(Answer::Now(paid)) => Some(paid.spend()),
+        Ok(Answer::Later(_)) | Err(_) => None,
+    }
 }
 
 /// Answers as the object of a request keeps them.
@@ -63,8 +72,8 @@ impl Answers for Paper<'_> {
         Box::pin(async move {
             let Some(cap_micros) = self.cap_micros else { return Ok(()) };
             match self.site.engine.ask::<Spending>(self.batch_id, &Total).await {
-                Ok(Answer::Now(spent_micros)) if spent_micros >= cap_micros => {
-                    Err(AskError::Cap { spent_micros, cap_micros })
+                Ok(Answer::Now(paid)) if paid.cost_micros >= cap_micros => {
+                    Err(AskError::Cap { spent_micros: paid.cost_micros, cap_micros })
                 }
                 Ok(_) => Ok(()),
                 Err(error) => Err(AskError::Answers(error.to_string())),

@@ -161,8 +161,8 @@ impl Publishing<'_> {
             groups.push(GroupEntity {
                 group_name: group.group_name.clone(),
                 pi: id,
-                tip,
-                ver,
+                tip: Some(tip),
+                ver: Some(ver),
                 files: files.keys().cloned().collect(),
                 description: group.description.clone(),
             });

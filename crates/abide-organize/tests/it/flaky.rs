@@ -4,7 +4,7 @@ use crate::rig::{Orchestrator, Rig, whole, with_model};
 use crate::stand_in::{StandIn, good};
 use crate::tree::{Grouped, Tree, tree};
 use abide_entities::Asked;
-use abide_entities::answer::{EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use abide_entities::request::{Append, Create, Hierarchy, Selector};
 use abide_entities::{
     ContentId, Contents, Detail, EntityError, EntityId, EntityStore, LocalEntities, Part, Pieces,
@@ -72,6 +72,9 @@ impl EntityStore for Flaky {
     }
     fn append<'a>(&'a self, id: &'a EntityId, append: Append) -> Asked<'a, Made> {
         Box::pin(self.through(self.inner.append(id, append)))
+    }
+    fn delete<'a>(&'a self, id: &'a EntityId, expect_tip: Option<ContentId>) -> Asked<'a, Deleted> {
+        self.inner.delete(id, expect_tip)
     }
     fn hierarchy(&self, hierarchy: Hierarchy) -> Asked<'_, HierarchyMade> {
         self.inner.hierarchy(hierarchy)

@@ -59,8 +59,8 @@ fn published() -> Outcome {
     let group = GroupEntity {
         group_name: "G".to_owned(),
         pi: id(99),
-        tip: tip(),
-        ver: 1,
+        tip: Some(tip()),
+        ver: Some(1),
         files: vec!["a".to_owned()],
         description: "of a".to_owned(),
     };
@@ -412,7 +412,8 @@ fn an_answer_that_was_paid_for_is_kept_and_counted_once() {
     assert_eq!(world.call::<Reply>("organizer/b:c", &kept("bad")).unwrap(), Reply::Kept(None));
     let spend = status(&mut world).unwrap().spend;
     assert_eq!((spend.llm_calls, spend.tokens.total, spend.cost_usd), (4, 30, 0.000_6));
-    assert_eq!(world.call::<u64>("organizer-spend/b", &Total).unwrap(), 600);
+    let total: Paid = world.call("organizer-spend/b", &Total).unwrap();
+    assert_eq!(total.cost_micros, 600);
 }
 
 #[test]

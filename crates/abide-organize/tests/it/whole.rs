@@ -26,6 +26,25 @@ fn result(payload: &CallbackPayload) -> &PiResult {
     &payload.results.as_ref().unwrap()[0]
 }
 
+/// What all parts of a batch took is said with each of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_batch_took_is_added_up_over_its_parts() {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    for (chunk, calls) in [("0", 1), ("1", 2)] {
+        let directory = rig.directory_of(&FILES).await;
+        rig.process(whole(chunk, &[&directory.id])).await;
+        let payload = orchestrator.next().await;
+        let batch = payload.batch.unwrap();
+        assert_eq!((payload.spend.llm_calls, batch.llm_calls), (1, calls));
+        assert_eq!(batch.tokens.total, u64::from(calls) * 1_100);
+        let standing = rig.finished("batch-1", chunk).await;
+        assert_eq!((standing.spend.llm_calls, standing.batch), (1, Some(batch)));
+    }
+    rig.engine.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn groups_become_entities_and_whoever_asked_is_told() {
     let model = StandIn::start(good).await;
@@ -53,7 +72,7 @@ async fn groups_become_entities_and_whoever_asked_is_told() {
             (Some(&group.group_name), Some(&group.description))
         );
         assert_eq!(components.keys().cloned().collect::<Vec<_>>(), group.files);
-        assert_eq!(rig.get(&group.pi).await.tip, group.tip);
+        assert_eq!(Some(rig.get(&group.pi).await.tip), group.tip);
     }
     let parent = rig.get(&before.id).await;
     assert_eq!((result.new_tip, result.new_version), (Some(parent.tip), Some(parent.ver)));

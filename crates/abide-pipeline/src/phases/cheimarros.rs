@@ -8,6 +8,9 @@ use crate::refusal::No;
 use abide_core::job::JobOutcome;
 use abide_engine::Halt;
 
+/// What people are told whose batch asks for it.
+const SKIPPED: &str = "CHEIMARROS_EXTRACTION is skipped: nothing here extracts knowledge graphs";
+
 pub(crate) struct Cheimarros;
 
 impl Phase for Cheimarros {
@@ -19,11 +22,10 @@ impl Phase for Cheimarros {
         1
     }
 
-    fn note(&self) -> Option<String> {
-        Some("CHEIMARROS_EXTRACTION is skipped: nothing here extracts knowledge graphs".to_owned())
-    }
-
-    fn take(&self, _flow: &mut Flow<'_, '_>, _node: &mut Node, _room: u32) -> Result<Taken, Halt<No>> {
+    fn take(&self, flow: &mut Flow<'_, '_>, node: &mut Node, _room: u32) -> Result<Taken, Halt<No>> {
+        if node.processing_config.cheimarros && !flow.state.notes.iter().any(|note| note == SKIPPED) {
+            flow.state.note(SKIPPED);
+        }
         Ok(Taken::Through(End::Skipped(None)))
     }
 

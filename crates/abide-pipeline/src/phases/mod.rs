@@ -6,6 +6,7 @@ mod discovery;
 mod ocr;
 mod pinax;
 pub(crate) mod reorganization;
+mod writing;
 
 use crate::flow::{End, Flow, JobKey};
 use crate::node::Node;
@@ -43,11 +44,6 @@ pub(crate) trait Phase: Sync {
     /// Jobs and requests at a time.
     fn window(&self, options: &Options) -> u32;
 
-    /// What people are told when it begins.
-    fn note(&self) -> Option<String> {
-        None
-    }
-
     /// Goes on with what is held up; `room` says how many jobs or requests may begin.
     fn resume(&self, _flow: &mut Flow<'_, '_>, _room: u32) -> Result<(), Halt<No>> {
         Ok(())
@@ -72,9 +68,9 @@ pub(crate) fn of(phase: PhaseName) -> &'static dyn Phase {
         PhaseName::Discovery => &discovery::Discovery,
         PhaseName::Ocr => &ocr::OcrPhase,
         PhaseName::Reorganization => &reorganization::Reorganization,
-        PhaseName::Pinax => &pinax::Pinax,
+        PhaseName::Pinax => &pinax::PINAX,
         PhaseName::Cheimarros => &cheimarros::Cheimarros,
-        PhaseName::Description => &description::Description,
+        PhaseName::Description => &description::DESCRIPTION,
     }
 }
 
@@ -90,31 +86,4 @@ fn published(outcome: &JobOutcome) -> Result<Published, String> {
         (JobState::Done, Some(result)) => result.decode().map_err(|error| error.0),
         (state, _) => Err(outcome.reason.clone().unwrap_or_else(|| format!("its job was {state}"))),
     }
-}
-
-/// A job that writes a component of a node is over, and with it the phase for the node.
-fn written(
-    flow: &mut Flow<'_, '_>,
-    mut node: Node,
-    phase: PhaseName,
-    outcome: &JobOutcome,
-) -> Result<(), Halt<No>> {
-    flow.turn.delete(&crate::rows::made_key(phase, node.place));
-    if outcome.attempt > 1 {
-        node.retry_counts.insert(phase.as_str().to_owned(), outcome.attempt - 1);
-    }
-    let end = match published(outcome) {
-        Ok(published) => {
-            flow.state.cost.cost_usd += published.spent.cost_usd;
-            flow.state.cost.tokens += published.spent.tokens;
-            for warning in published.warnings {
-                flow.state.note(format!("{}: {warning}", node.path));
-            }
-            node.current_tip = Some(published.tip);
-            node.current_version = Some(published.ver);
-            End::Done
-        }
-        Err(reason) => End::Failed(reason),
-    };
-    flow.through(&mut node, phase, end)
 }

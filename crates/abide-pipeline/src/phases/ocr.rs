@@ -1,6 +1,7 @@
 //! Images are read: one job for each, and one version of the directory's entity when all of them are.
 
 use super::{Order, Phase, Taken, lost, published};
+use crate::away;
 use crate::flow::{End, Flow, JobKey};
 use crate::node::{FileKind, FileRecord, Node};
 use crate::options::Options;
@@ -36,6 +37,9 @@ impl Phase for OcrPhase {
         }
         if !node.processing_config.ocr {
             return Ok(Taken::Through(End::Skipped(Some("ocr is false".to_owned()))));
+        }
+        if flow.options.away.ocr {
+            return self.elsewhere(flow, node);
         }
         let prefix = rows::files_prefix(node.place);
         let after = node.after.as_ref().map(|name| rows::file_key(node.place, name));
@@ -100,6 +104,25 @@ impl Phase for OcrPhase {
 }
 
 impl OcrPhase {
+    /// Somebody else reads all images of a directory that has some.
+    fn elsewhere(&self, flow: &mut Flow<'_, '_>, node: &Node) -> Result<Taken, Halt<No>> {
+        let is_unread =
+            |file: &FileRecord| file.ocr && !file.ocr_complete && FileKind::is_image_ref(&file.filename);
+        let mut after: Option<String> = None;
+        loop {
+            let prefix = rows::files_prefix(node.place);
+            let page = flow.turn.scan::<FileRecord>(&prefix, after.as_deref(), PAGE)?;
+            if page.iter().any(|(_, file)| is_unread(file)) {
+                away::send(flow, node, PhaseName::Ocr)?;
+                return Ok(Taken::InHand);
+            }
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE => after = Some(key.clone()),
+                _ => return Ok(Taken::Through(End::Done)),
+            }
+        }
+    }
+
     /// Makes a version with everything that was read.
     fn publish(&self, flow: &mut Flow<'_, '_>, node: &mut Node) -> Result<(), Halt<No>> {
         node.changed = false;
@@ -123,7 +146,8 @@ impl OcrPhase {
         };
         file.ocr_complete = true;
         match done {
-            Ok(OcrDone::Read { cid, .. }) => {
+            Ok(OcrDone::Read { cid, spent, .. }) => {
+                flow.state.cost.add(&spent);
                 node.changed |= file.cid != Some(cid);
                 file.cid = Some(cid);
                 flow.state.files.ocr_read += 1;

@@ -1,6 +1,7 @@
 //! Files are put into groups: the organizer is asked about a directory, or about parts of a large one.
 
 use super::{Order, Phase, Taken, lost};
+use crate::away;
 use crate::chunk::{self, Chunk, ChunkState, Missed};
 use crate::flow::{End, Flow, JobKey};
 use crate::limits::MESSAGE_BYTES;
@@ -14,6 +15,7 @@ use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::limits::cut_reason;
 use abide_core::name::UniqueKey;
 use abide_core::object::ObjectKey;
+use abide_core::time::Time;
 use abide_engine::Halt;
 use abide_organize::contract::{
     FileInput, Operation, PiRequest, ProcessRequest, ProcessingConfig, StrategizeInput, ToOrganizer,
@@ -122,8 +124,8 @@ fn passed_over(node: &Node, options: &Options) -> Option<String> {
 fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Halt<No>> {
     let Some(mut chunk) = rows::chunk(flow.turn, node.place, number)? else { return Ok(()) };
     let now = flow.turn.now();
-    let due_at = now.plus_ms(flow.options.callback_timeout_ms);
     let chunk_id = chunk_id(flow);
+    let due_at = due(flow, &chunk_id)?;
     let request = request(flow, node, &chunk, &chunk_id)?;
     let name = format!("{}:{chunk_id}", request.batch_id);
     match flow.options.organizer {
@@ -140,11 +142,6 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
         }
     }
     flow.turn.put(&rows::sent_key(&chunk_id), &SentRow { place: node.place, chunk: number })?;
-    flow.turn.put(&rows::due_key(due_at.0, &chunk_id), &true)?;
-    // An alarm of the past is the one that rings now.
-    if flow.turn.alarm(TIMEOUT)?.is_none_or(|at| at <= now) {
-        flow.turn.set_alarm(TIMEOUT, due_at)?;
-    }
     node.organizer_callback_batch = Some(chunk_id.clone());
     node.organizer_callback_pending = true;
     node.organizer_callback_sent_at = Some(abide_preprocess::iso(now));
@@ -152,6 +149,18 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
     flow.turn.put(&rows::chunk_key(node.place, number), &chunk)?;
     flow.state.live += 1;
     Ok(())
+}
+
+/// Until when an answer is awaited; the alarm rings for the first that is late.
+pub(crate) fn due(flow: &mut Flow<'_, '_>, chunk_id: &str) -> Result<Time, Halt<No>> {
+    let now = flow.turn.now();
+    let due_at = now.plus_ms(flow.options.callback_timeout_ms);
+    flow.turn.put(&rows::due_key(due_at.0, chunk_id), &true)?;
+    // An alarm of the past is the one that rings now.
+    if flow.turn.alarm(TIMEOUT)?.is_none_or(|at| at <= now) {
+        flow.turn.set_alarm(TIMEOUT, due_at)?;
+    }
+    Ok(due_at)
 }
 
 /// The unique key of the job that brings a request to an organizer of somebody else.
@@ -165,7 +174,7 @@ pub(crate) fn dispatched(key: &str) -> Option<&str> {
 }
 
 /// The time and six random characters.
-fn chunk_id(flow: &mut Flow<'_, '_>) -> String {
+pub(crate) fn chunk_id(flow: &mut Flow<'_, '_>) -> String {
     let now = flow.turn.now().0;
     let mut drawn = flow.turn.seed().next_u64();
     let mut letters = String::new();
@@ -341,6 +350,9 @@ pub(crate) fn timed_out(flow: &mut Flow<'_, '_>) -> Result<(), Halt<No>> {
             break;
         }
         flow.turn.delete(&key);
+        if away::timed_out(flow, chunk_id)? {
+            continue;
+        }
         let Some((node, number, chunk)) = no_longer_awaited(flow, chunk_id)? else { continue };
         let seconds = flow.options.callback_timeout_ms / 1_000;
         let reason = format!("the organizer did not answer within {seconds} seconds");
@@ -349,7 +361,7 @@ pub(crate) fn timed_out(flow: &mut Flow<'_, '_>) -> Result<(), Halt<No>> {
     let next = flow.turn.scan::<bool>(DUE, None, 1)?;
     let next = next.first().and_then(|(key, _)| key.strip_prefix(DUE)?.split_once('/')?.0.parse().ok());
     if let Some(at) = next {
-        flow.turn.set_alarm(TIMEOUT, abide_core::time::Time(at))?;
+        flow.turn.set_alarm(TIMEOUT, Time(at))?;
     }
     Ok(())
 }

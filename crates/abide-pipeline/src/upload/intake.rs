@@ -1,5 +1,6 @@
 //! The upload: takes files, makes sure that they are there, has entities made and files preprocessed.
 
+use super::abandoned;
 use super::calls::{
     BatchStatus, Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FileRow,
     FileStatus, FinalizeAnswer, Inited, Processed, ProcessedAnswer, Reply, StartedFile, State, StatusAnswer,
@@ -19,11 +20,12 @@ use abide_core::event::{Event, Sender};
 use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::name::UniqueKey;
 use abide_core::object::ObjectKey;
+use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
 use abide_preprocess::{Batch, QueueMessage, ToBatch, iso};
 use serde_json::{Value, json};
 
-const STATE: &str = "state";
+pub(super) const STATE: &str = "state";
 const PROMPTS: &str = "prompts";
 const FILE: &str = "file/";
 /// Files from this size on come in parts.
@@ -86,8 +88,13 @@ impl Object for Intake {
         match outcome.kind.as_str() {
             jobs::COMPLETE => completed(turn, outcome),
             jobs::DISCOVERY => discovered(turn, outcome),
+            jobs::SWEEP => abandoned::swept(turn, outcome),
             _ => Ok(()),
         }
+    }
+
+    fn alarm(&self, turn: &mut Turn<'_>, _name: &str, _due: Time) -> Result<(), Halt<No>> {
+        abandoned::wake(turn)
     }
 
     fn prefetch(&self, event: &Event) -> Vec<String> {
@@ -147,6 +154,7 @@ fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Init
         finalizes: 0,
     };
     turn.put(STATE, &state)?;
+    abandoned::watch(turn)?;
     Ok(Inited { batch_id, session_id })
 }
 
@@ -196,6 +204,7 @@ fn start(turn: &mut Turn<'_>, file: StartFile) -> Result<StartedFile, Halt<No>> 
     };
     turn.put(&key, &row)?;
     turn.put(STATE, &state)?;
+    abandoned::watch(turn)?;
     Ok(answer)
 }
 

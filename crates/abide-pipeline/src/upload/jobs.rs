@@ -12,6 +12,17 @@ pub const COMPLETE: &str = "ingest.complete";
 /// Makes entities of directories.
 pub const DISCOVERY: &str = "ingest.discovery";
 
+/// Deletes what is left of an upload.
+pub const SWEEP: &str = "ingest.sweep";
+
+/// Delete what is left of an upload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SweepOrder {
+    pub(crate) batch_id: String,
+    /// Files that came whole, too.
+    pub(crate) is_whole: bool,
+}
+
 /// Make sure that a file is there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CompleteOrder {

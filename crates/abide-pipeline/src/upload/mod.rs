@@ -8,6 +8,7 @@
 //! | `file/{path}` | a file, by where it was |
 //! | `dir/{path}` | that a directory has files |
 
+mod abandoned;
 mod calls;
 mod door;
 mod intake;
@@ -16,13 +17,14 @@ mod refusal;
 mod request;
 mod work;
 
+pub(crate) use abandoned::Sweep;
 pub use calls::{
     Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FinalizeAnswer, Inited,
     Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake, UploadType,
 };
 pub use door::UploadError;
 pub use intake::{Intake, PART_BYTES};
-pub use jobs::{COMPLETE, DISCOVERY, QUEUE};
+pub use jobs::{COMPLETE, DISCOVERY, QUEUE, SWEEP};
 pub use refusal::No;
 pub use request::{BadUpload, Init, Limits, ProcessedBody, StartFile};
 pub(crate) use work::{Complete, Discovery};

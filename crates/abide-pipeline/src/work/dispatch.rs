@@ -1,11 +1,15 @@
-//! Requests to an organizer of somebody else, which calls back.
+//! Requests to services of somebody else, which call back.
 
 use super::{WorkError, run};
+use crate::orders::AwayOrder;
+use crate::service::ServiceUrls;
+use crate::status::PhaseName;
 use abide_core::job::Finish;
 use abide_engine::JobContext;
 use abide_engine::worker::Worker;
 use abide_organize::contract::ProcessRequest;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -21,17 +25,43 @@ pub(crate) struct Dispatch {
 impl Worker for Dispatch {
     fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let url = format!("{}/process", self.organizer_url.trim_end_matches('/'));
-        Box::pin(run(job, |request: ProcessRequest| async move { dispatch(&url, &request).await }))
+        Box::pin(run(job, |request: ProcessRequest| async move {
+            dispatch(&url, &request).await?;
+            Ok(json!({ "chunk_id": request.chunk_id }))
+        }))
     }
 }
 
-async fn dispatch(url: &str, request: &ProcessRequest) -> Result<Value, WorkError> {
+/// Brings requests to the service of their phase.
+#[derive(Clone)]
+pub(crate) struct DispatchAway(pub(crate) ServiceUrls);
+
+impl Worker for DispatchAway {
+    fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
+        let urls = self.0.clone();
+        Box::pin(run(job, |AwayOrder { phase, request }: AwayOrder| async move {
+            let url = match phase {
+                PhaseName::Ocr => &urls.ocr,
+                PhaseName::Pinax => &urls.pinax,
+                PhaseName::Description => &urls.description,
+                PhaseName::Discovery | PhaseName::Reorganization | PhaseName::Cheimarros => "",
+            };
+            if url.is_empty() {
+                return Err(WorkError::Never(format!("no service for {} is configured", phase.as_str())));
+            }
+            dispatch(&format!("{}/process", url.trim_end_matches('/')), &request).await?;
+            Ok(json!({ "chunk_id": request.chunk_id }))
+        }))
+    }
+}
+
+async fn dispatch(url: &str, request: &impl Serialize) -> Result<(), WorkError> {
     let later = |error: reqwest::Error| WorkError::Later(format!("{url} cannot be reached: {error}"));
     let client = reqwest::Client::builder().timeout(TAKES).build().map_err(later)?;
     let response = client.post(url).json(request).send().await.map_err(later)?;
     let status = response.status();
     if status.is_success() {
-        return Ok(json!({ "chunk_id": request.chunk_id }));
+        return Ok(());
     }
     let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
     let reason = format!("{url} answered {status}: {said}");

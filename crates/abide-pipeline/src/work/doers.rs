@@ -47,12 +47,14 @@ pub trait Images: Send + Sync {
 }
 
 /// What was read off an image.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OcrText {
     /// The text.
     pub text: String,
     /// What read it: `tesseract 5.3.0 (deu+eng)`.
     pub by: String,
+    /// What it took.
+    pub spent: Spent,
 }
 
 /// Reads images.

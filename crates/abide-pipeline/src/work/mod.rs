@@ -11,20 +11,20 @@ mod pinax;
 mod publish;
 mod snapshot;
 mod start;
+mod writing;
 
 pub use doers::{
     ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
     MetadataRequest, Ocr, OcrText, Spent, WorkError,
 };
 
-pub(crate) use describe::DescribeNode;
 pub(crate) use discover::Discover;
-pub(crate) use dispatch::Dispatch;
+pub(crate) use dispatch::{Dispatch, DispatchAway};
 pub(crate) use look::Look;
 pub(crate) use ocr::ReadImage;
-pub(crate) use pinax::ExtractNode;
 pub(crate) use snapshot::{Snapshot, Target, keep};
 pub(crate) use start::Start;
+pub(crate) use writing::{What, WriteNode};
 
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
 use abide_engine::worker::{done, failed, failed_for_good};

@@ -48,5 +48,5 @@ async fn read_image(service: &Service, order: &OcrOrder) -> Result<OcrDone, Work
     fields.insert("ocr".to_owned(), text.text.into());
     let bytes = serde_json::to_vec_pretty(&fields).map_err(unreadable)?;
     let cid = keep(entities, &order.filename, bytes).await?;
-    Ok(OcrDone::Read { cid, chars, by: text.by })
+    Ok(OcrDone::Read { cid, chars, by: text.by, spent: text.spent })
 }

@@ -28,7 +28,7 @@ pub(super) async fn keep(
     Ok(entities.upload(name.to_owned(), Box::pin(pieces)).await?.cid)
 }
 
-/// Publishes a component that `make` makes, unless it was made before: what a model was paid for is not asked for again.
+/// Publishes a component that `make` makes of the entity as it is, unless it was made before: what a model was paid for is not asked for again.
 pub(super) async fn write<F>(
     site: &Site,
     order: &NodeOrder,

@@ -74,6 +74,26 @@ fn callbacks_that_make_no_sense_are_refused() {
     assert_eq!(rig.nodes().len(), 2);
 }
 
+/// It says less than one of the first.
+#[test]
+fn an_answer_of_the_second_generation_is_taken() {
+    let mut rig = rig(Options::default(), Organizing::Held);
+    rig.begin(&[("/d", [names("a", 5), names("u", 1)].concat())]);
+    let [request] = rig.held().try_into().unwrap();
+    let mut said = serde_json::to_value(answer(&request)).unwrap();
+    let without = |value: &mut serde_json::Value, fields: &[&str]| {
+        fields.iter().for_each(|field| drop(value.as_object_mut().unwrap().remove(*field)));
+    };
+    without(&mut said, &["operation", "organizer", "llm_calls", "tokens", "cost_usd"]);
+    let result = &mut said["results"][0];
+    without(result, &["new_parent_tip", "new_parent_version", "ungrouped_files", "llm_calls", "tokens"]);
+    without(&mut result["group_entities"][0], &["tip", "ver"]);
+    rig.answer(serde_json::from_value(said).unwrap());
+    assert_eq!(rig.node("/d/A").text_files.len(), 5);
+    assert_eq!(rig.node("/d").text_files.len(), 1);
+    assert_eq!(rig.status().status, Status::Done);
+}
+
 #[test]
 fn an_answer_names_files_that_are_not_there() {
     let mut rig = rig(Options::default(), Organizing::Held);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 mod answers;
+mod away;
 mod crashes;
 mod elsewhere;
 mod forms;

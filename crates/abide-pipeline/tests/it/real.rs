@@ -36,7 +36,8 @@ impl Ocr for Scripted {
             if url.contains("torn") {
                 return Err(WorkError::Never("it is torn".to_owned()));
             }
-            Ok(OcrText { text: format!("Dear Anna, this is {url}"), by: "scripted".to_owned() })
+            let text = format!("Dear Anna, this is {url}");
+            Ok(OcrText { text, by: "scripted".to_owned(), spent: Spent::default() })
         })
     }
 }
@@ -112,6 +113,7 @@ fn rig_with(options: Options, tell: Option<String>, organizer_url: String) -> Ri
         describe: Some(scripted.clone()),
         ocr_slots: 8,
         organizer_url,
+        services: abide_pipeline::ServiceUrls::default(),
         ocr_text_token_threshold: 10_000,
     };
     let service = Service::register(&mut registry, setup).unwrap();

@@ -13,7 +13,7 @@ use abide_organize::contract::{
 };
 use abide_pipeline::calls::{HaveAnswer, Item, NodesAnswer};
 use abide_pipeline::contract::*;
-use abide_pipeline::orders::DISCOVER;
+use abide_pipeline::orders::{AWAY, DISCOVER};
 use abide_pipeline::{Call, Options, Pipeline, ids};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -107,6 +107,7 @@ pub(crate) fn payload(request: &ProcessRequest, status: CallbackStatus) -> Callb
         organizer: OrganizerKind::Builtin,
         model: None,
         spend: Spend::default(),
+        batch: None,
         error: None,
     }
 }
@@ -137,8 +138,8 @@ pub(crate) fn answer(request: &ProcessRequest) -> CallbackPayload {
     }
     let group_entities = groups.into_iter().map(|(name, files)| GroupEntity {
         pi: group_id(&asked.pi, &name),
-        tip: cid(&name),
-        ver: 1,
+        tip: Some(cid(&name)),
+        ver: Some(1),
         description: format!("files with {name}"),
         group_name: name,
         files,
@@ -181,6 +182,11 @@ pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
         note(&log, lease);
         done(&0)
     });
+    let log = Rc::clone(&ran);
+    world.worker(QUEUE, AWAY, move |lease| {
+        note(&log, lease);
+        done(&0)
+    });
     for kind in [SNAPSHOT, PINAX, DESCRIBE, abide_pipeline::orders::LOOK] {
         let log = Rc::clone(&ran);
         world.worker(QUEUE, kind, move |lease| {
@@ -195,7 +201,12 @@ pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
         let order: OcrOrder = lease.payload.decode().unwrap();
         done(&match order.filename.as_str() {
             name if name.starts_with("bad") => OcrDone::Unreadable { reason: "it is torn".to_owned() },
-            name => OcrDone::Read { cid: cid(&format!("read {name}")), chars: 4, by: "scripted".to_owned() },
+            name => OcrDone::Read {
+                cid: cid(&format!("read {name}")),
+                chars: 4,
+                by: "scripted".to_owned(),
+                spent: Spent::default(),
+            },
         })
     });
     Rig { world, ran }

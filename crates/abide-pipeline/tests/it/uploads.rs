@@ -3,19 +3,23 @@
 use crate::real::{Rig, rig, rig_that_waits};
 use abide_blob::Key;
 use abide_core::commit::Reply;
+use abide_core::job::NewJob;
 use abide_core::json::Json;
 use abide_core::object::ObjectKey;
 use abide_core::ticket::Resolution;
 use abide_engine::store::view::TicketView;
+use abide_engine::testing::{World, day};
+use abide_engine::worker::done;
 use abide_engine::{Call as EngineCall, CallError, Object};
 use abide_pipeline::contract::Status;
 use abide_pipeline::upload::{
-    Call, CompleteFile, FinalizeAnswer, Init, Intake, Limits, ProcessedBody, StartFile, StatusAnswer,
-    UploadError, part_key,
+    Call, CompleteFile, FinalizeAnswer, Init, Intake, Limits, ProcessedBody, QUEUE, SWEEP, StartFile,
+    StatusAnswer, UploadError, part_key,
 };
 use abide_pipeline::{Options, ids};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn init(files: u64, bytes: u64) -> Init {
@@ -126,6 +130,48 @@ async fn a_file_in_parts() {
     assert_eq!((whole.len(), whole[0], whole[size - 1]), (size, 1, 2));
     let part = Key::new(&part_key(&batch, &upload_id, 1)).unwrap();
     assert!(rig.staging.head(&part).await.is_err());
+}
+
+/// An upload for which nothing comes for a week is forgotten with everything that came.
+#[test]
+fn an_abandoned_upload_is_swept() {
+    let mut world = World::new();
+    world.object(Intake);
+    let swept: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let orders = Arc::clone(&swept);
+    world.worker(QUEUE, SWEEP, move |job| {
+        orders.lock().unwrap().push(job.payload.decode::<Value>().unwrap());
+        done(&json!({ "deleted": 1 }))
+    });
+    let init = Call::Init { init: Box::new(init(2, 20 << 20)), session_id: "s".to_owned() };
+    let _: Value = world.call("ingest/b", &init).unwrap();
+    world.pass(day(6));
+    let _: Value = world.call("ingest/b", &Call::Start(Box::new(file("/large.bin", 11 << 20)))).unwrap();
+    world.pass(day(6));
+    assert!(world.call::<Value>("ingest/b", &Call::Status).is_ok(), "something came meanwhile");
+    world.pass(day(2));
+    assert_eq!(*swept.lock().unwrap(), [json!({ "batch_id": "b", "is_whole": true })]);
+    assert!(world.call::<Value>("ingest/b", &Call::Status).is_err());
+    assert_eq!(world.dead_letters(), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sweeping_deletes_files_and_parts_of_the_upload_alone() {
+    let rig = rig(Options::default());
+    let keys = ["staging/b/a.txt", &part_key("b", "u", 1), "staging/b2/a.txt", &part_key("b2", "u", 1)];
+    for key in keys {
+        put(&rig, key, Bytes::from_static(b"x")).await;
+    }
+    let job = NewJob::of(QUEUE, SWEEP, &json!({ "batch_id": "b", "is_whole": true })).unwrap();
+    let job = rig.engine.enqueue(vec![job]).await.unwrap()[0].job();
+    while !rig.engine.job(job).await.unwrap().unwrap().state.is_over() {
+        tokio::task::yield_now().await;
+    }
+    let mut there = Vec::new();
+    for key in keys {
+        there.push(rig.staging.head(&Key::new(key).unwrap()).await.is_ok());
+    }
+    assert_eq!(there, [false, false, true, true]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use crate::params::Params;
 use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
-use abide_entities::answer::{EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use abide_entities::limits::{PAGE_ITEMS, UPLOAD_PARTS};
 use abide_entities::request::{Append, Create, Hierarchy, Selector};
 use abide_entities::{ContentId, Detail, EntityError, EntityId, EntityStore, Part, Pieces};
@@ -29,6 +29,7 @@ pub(crate) fn routes() -> Routes {
         .get("/entities", Read, "entities, the one that changed last first", list)
         .post("/entities", Operate, "create an entity", create)
         .get("/entities/{id}", Read, "an entity in its newest version", get)
+        .delete("/entities/{id}", Operate, "delete an entity with its versions and files", remove)
         .get("/entities/{id}/versions", Read, "its versions, newest first", versions)
         .post("/entities/{id}/versions", Operate, "make a new version", append)
         .get("/entities/{id}/versions/{selector}", Read, "a version, by cid:<cid> or ver:<n>", version)
@@ -88,6 +89,23 @@ async fn create(State(app): State<App>, body: Decoded<Create>) -> Result<(Status
 
 async fn get(State(app): State<App>, At(id): At<String>) -> Answered<Shown> {
     Ok(Json(store(&app)?.get(&entity(&id)?).await?))
+}
+
+/// Which version is to be deleted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeleteParams {
+    expect_tip: Option<String>,
+}
+
+async fn remove(
+    State(app): State<App>,
+    At(id): At<String>,
+    params: Asked<DeleteParams>,
+) -> Answered<Deleted> {
+    let (id, Params(params)) = (entity(&id)?, params?);
+    let expect_tip = params.expect_tip.as_deref().map(content).transpose()?;
+    Ok(Json(store(&app)?.delete(&id, expect_tip).await?))
 }
 
 async fn resolve(State(app): State<App>, At(id): At<String>) -> Answered<Resolved> {

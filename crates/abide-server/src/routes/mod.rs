@@ -3,6 +3,7 @@
 pub(crate) mod attempts;
 pub(crate) mod backup;
 pub(crate) mod batches;
+pub(crate) mod collections;
 pub(crate) mod coordinator;
 pub(crate) mod dead;
 pub(crate) mod entities;

@@ -1,18 +1,18 @@
 //! `/orchestrator`: batches of directories through their phases.
 
 use crate::app::App;
-use crate::body::{AnyBody, JsonBody};
+use crate::body::AnyBody;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
 use crate::role::Role;
 use crate::route::Routes;
 use crate::routes::queued;
-use abide_core::json::Json as JsonText;
+use abide_core::json::{BadJson, Json as JsonText};
 use abide_core::object::ObjectKey;
 use abide_engine::Object;
 use abide_organize::contract::CallbackPayload;
-use abide_pipeline::{Call, IngestMessage, Pipeline, orders};
+use abide_pipeline::{Call, IngestMessage, Pipeline, ServiceCallback, orders};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -43,6 +43,14 @@ pub(crate) struct Health {
     status: &'static str,
     service: &'static str,
     timestamp: String,
+    /// What reads images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ocr: Option<String>,
+    /// Whether that is a model.
+    ocr_is_model: bool,
+    /// Why nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ocr_missing: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     services: Option<Checked>,
 }
@@ -76,7 +84,15 @@ async fn health(
         Some(other) => return Err(ApiError::bad(format!("check is {other:?}: say services"))),
     };
     let timestamp = abide_preprocess::iso(app.engine().now());
-    Ok(Json(Health { status: "ok", service: NAME, timestamp, services }))
+    let pipeline = app.services().pipeline.as_ref();
+    let reader = pipeline.map(|pipeline| pipeline.reader.clone());
+    let ocr_is_model = pipeline.is_some_and(|pipeline| pipeline.reader_is_model);
+    let (ocr, ocr_missing) = match reader {
+        Some(Ok(name)) => (Some(name), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    Ok(Json(Health { status: "ok", service: NAME, timestamp, ocr, ocr_is_model, ocr_missing, services }))
 }
 
 async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
@@ -86,9 +102,15 @@ async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<Js
 async fn callback(
     State(app): State<App>,
     At((service, batch)): At<(String, String)>,
-    JsonBody(payload): JsonBody<CallbackPayload>,
+    AnyBody(body): AnyBody,
 ) -> Result<Json<JsonText>, ApiError> {
-    ask(&app, &batch, &Call::Callback { service, payload: Box::new(payload) }).await
+    let bad = |error: BadJson| ApiError::bad(error.0);
+    let call = if service == "organizer" {
+        Call::Callback { service, payload: Box::new(body.decode::<CallbackPayload>().map_err(bad)?) }
+    } else {
+        Call::Answered { service, payload: Box::new(body.decode::<ServiceCallback>().map_err(bad)?) }
+    };
+    ask(&app, &batch, &call).await
 }
 
 async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {

@@ -9,10 +9,11 @@ const INDEX: &str = include_str!("../web/index.html");
 const STYLE: &str = include_str!("../web/style.css");
 const SCRIPT: &str = include_str!("../web/app.js");
 const LINKS_SCRIPT: &str = include_str!("../web/links.js");
+const COLLECTIONS_SCRIPT: &str = include_str!("../web/collections.js");
 const BATCHES_SCRIPT: &str = include_str!("../web/batches.js");
 
 /// Nothing but what this server gives out, and in no frame. Links show pictures of their sites, which do not hear from where.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: http: https:; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob: http: https:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Its routes.
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> Routes {
         .get("/assets/style.css", Role::Anyone, "its style", style)
         .get("/assets/app.js", Role::Anyone, "its script", script)
         .get("/assets/links.js", Role::Anyone, "its script for links", links_script)
+        .get("/assets/collections.js", Role::Anyone, "its script for collections", collections_script)
         .get("/assets/batches.js", Role::Anyone, "its script for batches", batches_script)
 }
 
@@ -39,6 +41,10 @@ async fn script() -> Response {
 
 async fn links_script() -> Response {
     with_headers("text/javascript; charset=utf-8", LINKS_SCRIPT)
+}
+
+async fn collections_script() -> Response {
+    with_headers("text/javascript; charset=utf-8", COLLECTIONS_SCRIPT)
 }
 
 async fn batches_script() -> Response {

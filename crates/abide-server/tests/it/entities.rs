@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const HELLO: &str = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e";
 
-fn upload(server: &Server, files: &[(&str, &str)]) -> Reply {
+pub(crate) fn upload(server: &Server, files: &[(&str, &str)]) -> Reply {
     let part = |(name, text): &(&str, &str)| {
         format!(
             "--edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\

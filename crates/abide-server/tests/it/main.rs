@@ -4,6 +4,7 @@
 mod access;
 mod calls;
 mod client;
+mod collections;
 mod coordinator;
 mod dead;
 mod docs;

@@ -49,6 +49,14 @@ fn entities(engine: &Engine, directory: &Path) -> EntitiesService {
     EntitiesService { store: Arc::new(store.expect("as the test made it")), max_upload_bytes: UPLOAD_BYTES }
 }
 
+/// Collections with images in `directory`.
+fn shelf(engine: &Engine, entities: &EntitiesService, directory: &Path) -> abide_collections::Shelf {
+    let bucket = |name: &str| Bucket::directory(&directory.join(name)).expect("as the test made it");
+    let (staging, archive) = (bucket("staging"), bucket("archive"));
+    let buckets = abide_preprocess::Buckets { staging, archive, signer: abide_blob::Signer::new([7; 32]) };
+    abide_collections::Shelf::new(engine.clone(), Arc::clone(&entities.store), buckets)
+}
+
 /// All of them but the entities, which a server gets with its engine.
 pub(crate) fn every_service() -> Services {
     let backup =
@@ -98,10 +106,13 @@ fn pipeline(registry: &mut Registry, files: &std::path::Path) -> abide_server::P
         describe: None,
         ocr_slots: 1,
         organizer_url: String::new(),
+        services: abide_pipeline::ServiceUrls::default(),
         ocr_text_token_threshold: 10_000,
     };
     let service = abide_pipeline::Service::register(registry, setup).expect("as the test made it");
-    abide_server::PipelineService { service, urls_good_for: std::time::Duration::from_secs(60) }
+    let reader = Err("nobody reads in tests".to_owned());
+    let urls_good_for = std::time::Duration::from_secs(60);
+    abide_server::PipelineService { service, urls_good_for, reader, reader_is_model: false }
 }
 
 struct NoImages;
@@ -189,6 +200,7 @@ impl Server {
             abide_coordinator::register(&mut registry, abide_coordinator::Options::default())
                 .expect("as the test made it");
             abide_entities::register(&mut registry).expect("as the test made it");
+            abide_collections::register(&mut registry).expect("as the test made it");
             registry.object(SyncLog::with_processor()).expect("as the test made it");
             registry.object(ApiKeys).expect("as the test made it");
             let links = processor::Options { fetcher: fetcher(), model: None, metadata_lane: 8, ai_lane: 3 };
@@ -212,7 +224,9 @@ impl Server {
             let site = abide_pipeline::Site { engine: engine.clone(), entities: Arc::clone(&entities.store) };
             pipeline.service.begin(site);
             let (organizer, pipeline) = (Some(organizer), Some(pipeline));
-            let services = Services { entities: Some(entities), organizer, pipeline, ..services };
+            let collections = Some(shelf(&engine, &entities, &files));
+            let services =
+                Services { entities: Some(entities), organizer, pipeline, collections, ..services };
             let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, services, shutdown, served)

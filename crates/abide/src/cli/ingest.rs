@@ -90,7 +90,7 @@ pub(crate) enum CollectionCommand {
         #[arg(value_name = "NAME")]
         to: String,
     },
-    /// Forget a collection. Its entities stay readable by id.
+    /// Delete a collection, and everything that nothing else names.
     Delete {
         /// Which.
         #[arg(value_name = "COLLECTION")]

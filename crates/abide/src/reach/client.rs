@@ -1,14 +1,19 @@
 //! Requests to a server of this machine.
 
 use std::net::SocketAddr;
+use std::path::Path as FilePath;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Method, RequestBuilder, StatusCode, Url};
+use abide_entities::{EntityError, RemoteEntities};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
 
 use super::problem::{Denied, ReachError};
+use crate::failure::Failure;
 
 /// How long connecting may take: the server is on this machine.
 const CONNECT: Duration = Duration::from_secs(2);
@@ -53,6 +58,11 @@ impl Path {
     pub(crate) fn links<const N: usize>(parts: [&str; N]) -> Path {
         let parts = ["links"].into_iter().chain(parts).map(str::to_owned).collect();
         Path { parts, ..Path::default() }
+    }
+
+    /// These parts.
+    pub(crate) fn of<const N: usize>(parts: [&str; N]) -> Path {
+        Path { parts: parts.map(str::to_owned).to_vec(), ..Path::default() }
     }
 
     /// The same, asked of the links of `store`.
@@ -124,6 +134,32 @@ impl Client {
         self.answer(name("GET", path), self.request(Method::GET, path)).await
     }
 
+    /// Asks for something that need not be there.
+    pub(crate) async fn find<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, ReachError> {
+        match self.get(path).await {
+            Err(ReachError::Refused { status: 404, .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// Writes what is at a path to a file.
+    pub(crate) async fn download(&self, path: &Path, to: &FilePath) -> Result<(), Failure> {
+        let unwritten = |error| Failure::Input { path: to.to_owned(), error };
+        let mut response =
+            self.sent(&name("GET", path), self.request(Method::GET, path).timeout(LONG)).await?;
+        let mut file = File::create(to).await.map_err(unwritten)?;
+        while let Some(piece) = response.chunk().await.map_err(|error| self.lost(&error))? {
+            file.write_all(&piece).await.map_err(unwritten)?;
+        }
+        file.flush().await.map_err(unwritten)
+    }
+
+    /// The entities of the server.
+    pub(crate) fn entities(&self) -> Result<RemoteEntities, EntityError> {
+        let Server { address, token } = self.server();
+        RemoteEntities::nearby(&format!("http://{address}"), Some(token))
+    }
+
     /// Has something done that needs no words.
     pub(crate) async fn act<T: DeserializeOwned>(&self, path: &Path) -> Result<T, ReachError> {
         self.answer(name("POST", path), self.request(Method::POST, path)).await
@@ -162,6 +198,11 @@ impl Client {
         self.answer(name("DELETE", path), self.request(Method::DELETE, path)).await
     }
 
+    /// Removes something, however long it takes.
+    pub(crate) async fn delete_all<T: DeserializeOwned>(&self, path: &Path) -> Result<T, ReachError> {
+        self.answer(name("DELETE", path), self.request(Method::DELETE, path).timeout(LONG)).await
+    }
+
     fn request(&self, method: Method, path: &Path) -> RequestBuilder {
         let Server { address, token } = self.server();
         let mut url = Url::parse(&format!("http://{address}/")).expect("an address makes a URL");
@@ -181,27 +222,38 @@ impl Client {
         name: String,
         request: RequestBuilder,
     ) -> Result<T, ReachError> {
-        let Server { address, .. } = self.server();
-        let lost = |error: reqwest::Error| ReachError::Lost { address, error: causes(&error) };
-        let response = request.send().await.map_err(lost)?;
+        let response = self.sent(&name, request).await?;
         let status = response.status();
-        let body = response.bytes().await.map_err(lost)?;
-        let strange = |error: serde_json::Error| ReachError::Strange {
-            address,
-            request: name,
-            error: format!("{status}, {error}"),
-        };
+        let body = response.bytes().await.map_err(|error| self.lost(&error))?;
+        serde_json::from_slice(&body).map_err(|error| self.strange(&name, status, &error))
+    }
+
+    /// Sends a request; an answer that says no is an error.
+    async fn sent(&self, name: &str, request: RequestBuilder) -> Result<Response, ReachError> {
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        let status = response.status();
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(strange);
+            return Ok(response);
         }
-        let ErrorDocument { error } = serde_json::from_slice(&body).map_err(strange)?;
+        let body = response.bytes().await.map_err(|error| self.lost(&error))?;
+        let ErrorDocument { error } =
+            serde_json::from_slice(&body).map_err(|error| self.strange(name, status, &error))?;
         let ErrorContent { code, message } = error;
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                ReachError::Denied(Denied { address, message })
+                ReachError::Denied(Denied { address: self.server().address, message })
             }
-            _ => ReachError::Refused { code, message },
+            status => ReachError::Refused { status: status.as_u16(), code, message },
         })
+    }
+
+    fn lost(&self, error: &reqwest::Error) -> ReachError {
+        ReachError::Lost { address: self.server().address, error: causes(error) }
+    }
+
+    fn strange(&self, request: &str, status: StatusCode, error: &serde_json::Error) -> ReachError {
+        let (request, error) = (request.to_owned(), format!("{status}, {error}"));
+        ReachError::Strange { address: self.server().address, request, error }
     }
 }
 

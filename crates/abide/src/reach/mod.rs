@@ -13,8 +13,10 @@ pub(crate) use problem::ReachError;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path as FilePath;
+use std::sync::Arc;
 use std::time::Duration;
 
+use abide_entities::EntityStore;
 use abide_sqlite::{DataDir, OpenError, OwnerInfo};
 use tokio::time::Instant;
 
@@ -84,6 +86,16 @@ impl Reach {
     pub(crate) fn client(&self) -> &Client {
         match self {
             Reach::Server(client) | Reach::Own(client, _) => client,
+        }
+    }
+
+    /// Entities within reach: of this process, or of the server.
+    pub(crate) fn entities(&self) -> Result<Arc<dyn EntityStore>, Failure> {
+        match self {
+            Reach::Server(client) => Ok(Arc::new(client.entities()?)),
+            Reach::Own(_, host) => {
+                host.entities().ok_or_else(|| Failure::Unusable("this process has no entities".to_owned()))
+            }
         }
     }
 

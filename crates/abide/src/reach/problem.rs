@@ -64,6 +64,8 @@ pub(crate) enum ReachError {
     /// The server refused, with its code and sentence.
     #[error("{message}")]
     Refused {
+        /// The status of the answer.
+        status: u16,
         /// The server's word for it.
         code: String,
         /// The server's sentence.

@@ -107,7 +107,8 @@ impl Ocr for ReadBy {
                 if image.bytes.starts_with(&[0xff, 0xd8]) { "image/jpeg".to_owned() } else { kind };
             let image = ocr::Image { bytes: image.bytes.to_vec(), content_type, public_url: None };
             let read = self.0.read(&image).await.map_err(unread)?;
-            Ok(OcrText { text: read.text, by: read.by })
+            let spent = spent(read.usage, read.cost_micros, read.by.clone());
+            Ok(OcrText { text: read.text, by: read.by, spent })
         })
     }
 }

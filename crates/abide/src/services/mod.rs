@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
+use describing::Crew;
 
 /// What a service does once the engine runs and listens.
 pub(crate) type AfterStart = Box<dyn FnOnce(&Started<'_>) + Send>;
@@ -83,6 +84,25 @@ impl Hosted {
         organizer::add(config, &mut hosted)?;
         pipeline::add(config, &mut hosted)?;
         collections::add(&mut hosted)?;
+        Ok(hosted)
+    }
+
+    /// What a command of collections hosts that opens the data directory itself: what is there, and nothing that runs.
+    pub(crate) fn for_collections(config: &Config) -> Result<Hosted, Failure> {
+        let mut hosted = Hosted::only(Registry::new());
+        abide_server::tokens::register(&mut hosted.registry)?;
+        preprocess::begin(&mut hosted, preprocess::setup(config)?, String::new())?;
+        entities::add(&mut hosted)?;
+        collections::add(&mut hosted)?;
+        Ok(hosted)
+    }
+
+    /// What makes collections of folders.
+    pub(crate) fn for_ingest(config: &Config, crew: &Crew, limiters: &Limiters) -> Result<Hosted, Failure> {
+        let mut hosted = Hosted::for_collections(config)?;
+        hosted.limiters = limiters.clone();
+        organizer::add(config, &mut hosted)?;
+        pipeline::add_with(config, &mut hosted, crew)?;
         Ok(hosted)
     }
 

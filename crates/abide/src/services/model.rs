@@ -8,6 +8,9 @@ use abide_llm::{Client, Endpoint, Limiters, LlmError, Model, Price};
 use crate::config::Llm;
 use crate::failure::Failure;
 
+/// How long a question waits for an endpoint that takes no more for now. Only then does it use up an attempt of its job.
+const PATIENCE_MS: i64 = 10 * 60_000;
+
 /// The configured model; none if what is built in is to do. One request may take `timeout_ms`.
 pub(crate) fn model(
     config: &Llm,
@@ -35,6 +38,7 @@ pub(crate) fn client(
     let endpoint = Endpoint {
         api_key: Some(config.api_key.clone()).filter(|key| !key.is_empty()),
         timeout_ms,
+        patience_ms: PATIENCE_MS,
         concurrency: config.concurrency,
         price: Price { input_micros: config.input_price_micros, output_micros: config.output_price_micros },
         budget_micros: Some(config.budget_micros).filter(|budget| *budget > 0),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_describe::ocr::Reader;
 use abide_pipeline::upload::Limits;
-use abide_pipeline::{Options, Service, Setup, Site};
+use abide_pipeline::{Options, Service, ServiceUrls, Setup, Site};
 use abide_preprocess::Buckets;
 use abide_server::PipelineService;
 
@@ -16,25 +17,27 @@ use crate::host::runtime;
 
 /// Adds the service; preprocessing, whose buckets it uses, is there before it.
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    let Some(preprocess) = &hosted.services.preprocess else { return Ok(()) };
-    let buckets = preprocess.buckets().clone();
     let crew = runtime()?.block_on(Crew::gather(config, &hosted.limiters))?;
     if let Err(reason) = &crew.reader {
         tracing::info!(target: "pipeline", reason, "images of batches are not read");
     }
-    let service = begin(config, hosted, &crew, &buckets)?;
+    add_with(config, hosted, &crew)
+}
+
+/// The same, with these who read and describe.
+pub(crate) fn add_with(config: &Config, hosted: &mut Hosted, crew: &Crew) -> Result<(), Failure> {
+    let Some(preprocess) = &hosted.services.preprocess else { return Ok(()) };
+    let buckets = preprocess.buckets().clone();
+    let service = begin(config, hosted, crew, &buckets)?;
     let urls_good_for = Duration::from_secs(config.pipeline.presigned_url_expiry_s);
-    hosted.services.pipeline = Some(PipelineService { service, urls_good_for });
+    let reader = crew.reader.as_ref().map(Reader::name).map_err(Clone::clone);
+    let reader_is_model = matches!(crew.reader, Ok(Reader::Vision(_)));
+    hosted.services.pipeline = Some(PipelineService { service, urls_good_for, reader, reader_is_model });
     Ok(())
 }
 
 /// Registers the service; it begins with the engine.
-pub(crate) fn begin(
-    config: &Config,
-    hosted: &mut Hosted,
-    crew: &Crew,
-    buckets: &Buckets,
-) -> Result<Service, Failure> {
+fn begin(config: &Config, hosted: &mut Hosted, crew: &Crew, buckets: &Buckets) -> Result<Service, Failure> {
     let setup = Setup {
         options: options(&config.pipeline),
         staging: buckets.staging.clone(),
@@ -44,6 +47,11 @@ pub(crate) fn begin(
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,
         organizer_url: config.pipeline.organizer_url.clone(),
+        services: ServiceUrls {
+            ocr: config.pipeline.ocr_url.clone(),
+            pinax: config.pipeline.pinax_url.clone(),
+            description: config.pipeline.description_url.clone(),
+        },
         ocr_text_token_threshold: config.pipeline.ocr_text_token_threshold,
     };
     let service = Service::register(&mut hosted.registry, setup)?;
@@ -57,6 +65,13 @@ pub(crate) fn begin(
 }
 
 fn options(config: &config::Pipeline) -> Options {
+    tracing::debug!(
+        target: "pipeline",
+        batch_size_cheimarros = config.batch_size_cheimarros,
+        alarm_delay_ocr_ms = config.alarm_delay_ocr_ms,
+        alarm_delay_reorganize_ms = config.alarm_delay_reorganize_ms,
+        "accepted, and without effect"
+    );
     Options {
         batch_size_ocr: config.batch_size_ocr,
         ocr_chunk_size: config.ocr_chunk_size,

@@ -145,6 +145,11 @@ fn options(config: &config::Preprocess, options: Options) -> Options {
     }
 }
 
+/// Where files are put that are to be preprocessed.
+pub(crate) fn staging(config: &Config) -> Result<Bucket, Failure> {
+    Ok(buckets(config, signer(&config.store.data_dir)?)?.staging)
+}
+
 fn buckets(config: &Config, signer: Signer) -> Result<Buckets, Failure> {
     let of = &config.buckets;
     if of.kind == "s3" {

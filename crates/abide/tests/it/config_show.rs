@@ -136,11 +136,17 @@ fn every_option_is_shown_with_its_value_and_source() {
     pipeline.batch_size_reorganization     5             default
     pipeline.batch_size_metadata           5             default
     pipeline.batch_size_description        5             default
+    pipeline.batch_size_cheimarros         3             default
+    pipeline.alarm_delay_ocr_ms            3000          default
+    pipeline.alarm_delay_reorganize_ms     3000          default
     pipeline.max_directory_retries         3             default
     pipeline.min_files                     3             default
     pipeline.max_files                     50            default
     pipeline.callback_timeout_ms           900000        default
     pipeline.organizer_url                               default
+    pipeline.ocr_url                                     default
+    pipeline.pinax_url                                   default
+    pipeline.description_url                             default
     pipeline.ocr_text_token_threshold      10000         default
     pipeline.presigned_url_expiry_s        3600          default
     pipeline.max_file_size                 5368709120    default

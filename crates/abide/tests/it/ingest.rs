@@ -10,11 +10,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::place::{Place, Run};
+use crate::served::Served;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/collection");
 
 /// A place with a copy of the example at `work/papers`.
-fn with_papers() -> Place {
+pub(crate) fn with_papers() -> Place {
     let place = Place::new();
     copy(Path::new(EXAMPLE), &place.path("work/papers"));
     place
@@ -33,7 +34,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What is in a folder, byte by byte.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
         let path = entry.path();
@@ -59,17 +60,17 @@ fn has_tesseract() -> bool {
     found
 }
 
-fn ingest(place: &Place) -> Value {
+pub(crate) fn ingest(place: &Place) -> Value {
     document(place.run("ingest papers --data-dir data --json"))
 }
 
-fn document(run: Run) -> Value {
+pub(crate) fn document(run: Run) -> Value {
     assert_eq!(run.code, Some(0), "{run}");
     serde_json::from_str(&run.stdout).unwrap()
 }
 
 /// Ids and files of every part of a tree, by its path.
-fn parts(tree: &Value) -> BTreeMap<String, (String, Vec<String>)> {
+pub(crate) fn parts(tree: &Value) -> BTreeMap<String, (String, Vec<String>)> {
     let mut parts = BTreeMap::new();
     add(tree, "", &mut parts);
     parts
@@ -86,7 +87,10 @@ fn add(tree: &Value, above: &str, parts: &mut BTreeMap<String, (String, Vec<Stri
 }
 
 /// The part that has a file.
-fn part_of<'a>(parts: &'a BTreeMap<String, (String, Vec<String>)>, file: &str) -> (&'a str, &'a str) {
+pub(crate) fn part_of<'a>(
+    parts: &'a BTreeMap<String, (String, Vec<String>)>,
+    file: &str,
+) -> (&'a str, &'a str) {
     let found = parts.iter().find(|(_, (_, files))| files.iter().any(|name| name == file));
     let (path, (id, _)) = found.unwrap_or_else(|| panic!("{file} is nowhere in {parts:?}"));
     (path, id)
@@ -186,27 +190,53 @@ fn what_is_done_by_hand_stays_and_everything_can_be_found() {
     assert!(list.stdout.lines().nth(1).unwrap().starts_with("papers"), "{list}");
 }
 
-#[test]
-fn killed_at_any_moment_it_gives_the_same_tree() {
+/// Kills ingests `kills` times, each at another moment, and runs each to its end: the tree is that of an undisturbed run, and no
+/// entity is there beside it.
+fn killed(kills: u64) {
     const STEP_MS: u64 = 20;
-    let place = with_papers();
-    let undisturbed = parts(&ingest(&place)["tree"]);
-    let place = with_papers();
-    for ms in [400, 900, 1_500, 2_500, 4_000, 6_000] {
+    let undisturbed = parts(&ingest(&with_papers())["tree"]);
+    let check = |place: &Place| {
+        assert_eq!(parts(&ingest(place)["tree"]), undisturbed);
+        let served = Served::start(place, "serve --listen 127.0.0.1:0 --data-dir data");
+        let there = served.ok("GET /entities?limit=1000", "")["entities"].as_array().unwrap().len();
+        assert_eq!(there, undisturbed.len(), "no entity is there twice");
+    };
+    let mut place = with_papers();
+    let (mut killed, mut runs) = (0, 0);
+    while killed < kills {
         let mut command = place.command("ingest papers --data-dir data --json");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Early and late, in no order that a run could keep pace with.
+        let ms = 150 + runs * 1_370 % 6_000;
+        runs += 1;
         for _ in 0..ms / STEP_MS {
             if child.try_wait().unwrap().is_some() {
                 break;
             }
             std::thread::park_timeout(Duration::from_millis(STEP_MS));
         }
-        // It may have ended meanwhile.
-        let _killed = child.kill();
-        child.wait().unwrap();
+        if child.try_wait().unwrap().is_none() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += 1;
+            continue;
+        }
+        // This one came to its end before: the next kills are for another one.
+        check(&place);
+        place = with_papers();
     }
-    let again = ingest(&place);
-    assert_eq!(parts(&again["tree"]), undisturbed);
+    check(&place);
+}
+
+#[test]
+fn killed_at_any_moment_it_gives_the_same_tree() {
+    killed(6);
+}
+
+#[test]
+#[ignore = "takes minutes: cargo test -p abide killed_fifty_times -- --ignored"]
+fn killed_fifty_times_it_gives_the_same_tree() {
+    killed(50);
 }
 
 #[test]

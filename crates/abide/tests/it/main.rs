@@ -5,10 +5,12 @@ mod bench_preprocess;
 mod bench_sync;
 mod browser;
 mod browser_batches;
+mod browser_collections;
 mod browser_links;
 mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
 mod client;
+mod collection;
 mod config_file;
 mod config_show;
 mod downloads;
@@ -17,9 +19,11 @@ mod exit_code;
 mod feed;
 mod full_disk;
 mod ingest;
+mod ingest_model;
 mod kill;
 mod kill_work;
 mod links;
+mod model;
 mod outside;
 #[path = "../../../abide-media/tests/it/pdf_writer.rs"]
 mod pdf_writer;

@@ -3,21 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use abide_blob::Key;
-use abide_collections::{Branch, shown_name};
-use abide_entities::ContentId;
-use abide_preprocess::Service;
-use abide_preprocess::asset::Asset;
+use abide_collections::{Branch, Collection, Tree, shown_name};
+use abide_entities::{ContentId, EntityStore};
 use abide_preprocess::report::RefData;
 use futures_util::StreamExt;
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 
-use super::Shelf;
 use crate::failure::Failure;
-
-/// Bytes of what describes an asset.
-const ASSET_BYTES: u64 = 64 * 1024;
+use crate::reach::{Client, Path as Request};
 
 /// What was written.
 #[derive(Debug, Serialize)]
@@ -28,20 +22,20 @@ pub(crate) struct Exported {
 
 /// Writes a collection to a folder that is not there or empty.
 pub(crate) async fn to_folder(
-    shelf: &Shelf,
-    converting: &Service,
+    client: &Client,
+    entities: &dyn EntityStore,
     name: &str,
     dir: &Path,
 ) -> Result<Exported, Failure> {
-    let collection = shelf.known(name).await?;
+    let collection: Collection = client.get(&Request::of(["collections", name])).await?;
     check_empty(dir, &collection.folder)?;
-    let tree = shelf.tree(&collection.root_pi).await?;
+    let tree = Tree::read(entities, &collection.root_pi).await?;
     let mut exported = Exported { files: 0, dir: dir.display().to_string() };
     for branch in tree.branches() {
         let mut folder = dir.to_owned();
         folder.extend(tree.path(&branch.entity.id).split('/').filter(|part| !part.is_empty()).map(safe));
         fs::create_dir_all(&folder).map_err(|error| Failure::Input { path: folder.clone(), error })?;
-        exported.files += branch_to(shelf, converting, branch, &folder).await?;
+        exported.files += branch_to(client, entities, branch, &folder).await?;
     }
     Ok(exported)
 }
@@ -77,8 +71,8 @@ fn safe(label: &str) -> String {
 }
 
 async fn branch_to(
-    shelf: &Shelf,
-    converting: &Service,
+    client: &Client,
+    entities: &dyn EntityStore,
     branch: &Branch,
     folder: &Path,
 ) -> Result<u64, Failure> {
@@ -86,9 +80,9 @@ async fn branch_to(
     for (component, cid) in &branch.entity.components {
         let to = folder.join(safe(shown_name(component)));
         if shown_name(component) == component {
-            blob(shelf, *cid, &to).await?;
+            blob(entities, *cid, &to).await?;
         } else {
-            image(shelf, converting, *cid, &to).await?;
+            image(client, entities, *cid, &to).await?;
         }
         files += 1;
     }
@@ -96,8 +90,13 @@ async fn branch_to(
 }
 
 /// The original that a ref stands for, and what was read off it in a text beside it.
-async fn image(shelf: &Shelf, converting: &Service, cid: ContentId, to: &Path) -> Result<(), Failure> {
-    let bytes = bytes(shelf, cid).await?;
+async fn image(
+    client: &Client,
+    entities: &dyn EntityStore,
+    cid: ContentId,
+    to: &Path,
+) -> Result<(), Failure> {
+    let bytes = bytes(entities, cid).await?;
     let strange = |error: serde_json::Error| Failure::Unusable(format!("{}: {error}", to.display()));
     let fields: serde_json::Value = serde_json::from_slice(&bytes).map_err(strange)?;
     if let Some(text) = fields.get("ocr").and_then(|text| text.as_str()).filter(|text| !text.is_empty()) {
@@ -106,16 +105,11 @@ async fn image(shelf: &Shelf, converting: &Service, cid: ContentId, to: &Path) -
     }
     let reference: RefData = serde_json::from_value(fields).map_err(strange)?;
     let id = reference.url.rsplit('/').next().unwrap_or_default();
-    let archive = &converting.buckets().archive;
-    let key = |text: &str| Key::new(text).map_err(abide_blob::BlobError::from);
-    let described = archive.get_bytes(&key(&Asset::key(id))?, ASSET_BYTES).await?;
-    let asset: Asset = serde_json::from_slice(&described).map_err(strange)?;
-    archive.get_file(&key(&asset.r2_key)?, to, u64::MAX).await?;
-    Ok(())
+    client.download(&Request::of(["preprocess", "asset", id, "original"]), to).await
 }
 
-async fn bytes(shelf: &Shelf, cid: ContentId) -> Result<Vec<u8>, Failure> {
-    let mut pieces = shelf.entities().cat(cid, None).await?.pieces;
+async fn bytes(entities: &dyn EntityStore, cid: ContentId) -> Result<Vec<u8>, Failure> {
+    let mut pieces = entities.cat(cid, None).await?.pieces;
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
         bytes.extend_from_slice(&piece?);
@@ -123,9 +117,9 @@ async fn bytes(shelf: &Shelf, cid: ContentId) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-async fn blob(shelf: &Shelf, cid: ContentId, to: &Path) -> Result<(), Failure> {
+async fn blob(entities: &dyn EntityStore, cid: ContentId, to: &Path) -> Result<(), Failure> {
     let unwritten = |error| Failure::Input { path: to.to_owned(), error };
-    let mut pieces = shelf.entities().cat(cid, None).await?.pieces;
+    let mut pieces = entities.cat(cid, None).await?.pieces;
     let mut file = tokio::fs::File::create(to).await.map_err(unwritten)?;
     while let Some(piece) = pieces.next().await {
         file.write_all(&piece?).await.map_err(unwritten)?;

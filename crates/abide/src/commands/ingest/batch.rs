@@ -6,17 +6,16 @@ use std::time::Duration;
 use abide_blob::Key;
 use abide_collections::snapshot::{directories, directory_id};
 use abide_collections::{Branch, Tree};
-use abide_engine::CallError;
 use abide_entities::EntityId;
 use abide_organize::contract::ExistingGroup;
-use abide_pipeline::contract::{IngestMessage, ProcessingConfig, Status, StatusAnswer};
-use abide_pipeline::{Call, Site};
+use abide_pipeline::contract::{ProcessingConfig, Status, StatusAnswer};
 use serde_json::{Value, json};
 
 use super::Going;
 use super::plan::Known;
 use super::progress::Progress;
 use crate::failure::Failure;
+use crate::reach::Path;
 
 /// How often the batch is looked at.
 const LOOK: Duration = Duration::from_millis(150);
@@ -31,6 +30,14 @@ pub(super) struct Spent {
     pub(super) notes: Vec<String>,
 }
 
+impl Spent {
+    pub(super) fn add(&mut self, other: Spent) {
+        self.cost_usd += other.cost_usd;
+        self.tokens += other.tokens;
+        self.notes.extend(other.notes);
+    }
+}
+
 /// Writes down what is to be done with which entities: those that changed, and those that they are in.
 pub(super) async fn order(
     going: &Going<'_>,
@@ -38,7 +45,7 @@ pub(super) async fn order(
     touched: &BTreeSet<EntityId>,
     known: &Known,
 ) -> Result<(), Failure> {
-    let tree = going.shelf.tree(&directory_id(going.name, "")).await?;
+    let tree = Tree::read(going.entities.as_ref(), &directory_id(going.name, "")).await?;
     let paths =
         going.folder.files.iter().map(|file| file.path.as_str()).chain(known.keys().map(String::as_str));
     let folders: BTreeSet<EntityId> =
@@ -55,7 +62,7 @@ pub(super) async fn order(
     let directories: Vec<&Value> = entries.values().collect();
     let manifest = json!({ "batch_id": batch, "directories": directories });
     let key = Key::new(&key(batch)).map_err(abide_blob::BlobError::from)?;
-    going.batches.staging().put(&key, manifest.to_string().into(), "application/json").await?;
+    going.staging.put(&key, manifest.to_string().into(), "application/json").await?;
     Ok(())
 }
 
@@ -75,7 +82,7 @@ async fn entry(
     let is_touched = touched.contains(id);
     let mut groups = Vec::new();
     for child in tree.children(branch).into_iter().filter(|child| !folders.contains(&child.entity.id)) {
-        let about = Tree::description(going.shelf.entities(), child).await?.unwrap_or_default();
+        let about = Tree::description(going.entities.as_ref(), &child.entity).await?.unwrap_or_default();
         groups.push(ExistingGroup {
             group_name: child.label().to_owned(),
             pi: child.entity.id.clone(),
@@ -101,7 +108,6 @@ async fn entry(
 
 /// Starts the batch or finds it, and waits until it is done.
 pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure> {
-    let site = going.batches.site().await;
     let message = json!({
         "batch_id": batch,
         "manifest_r2_key": key(batch),
@@ -109,14 +115,20 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
         "uploader": "abide ingest",
         "collection": going.name,
     });
-    let message = IngestMessage::read(&message).map_err(|error| Failure::Unusable(error.to_string()))?;
-    if status(&site, batch).await?.is_none_or(|status| status.status == Status::Error) {
-        let start = Call::Start(Box::new(message));
-        site.ask::<Value>(batch, &start).await.map_err(asking)?;
-    }
+    let path = Path::of(["orchestrator", "status", batch]);
+    let known: Option<StatusAnswer> = going.client.find(&path).await?;
+    let failed = match known {
+        Some(known) if known.status != Status::Error => None,
+        known => {
+            going.client.post::<Value>(&Path::of(["orchestrator", "queue"]), &message).await?;
+            known
+        }
+    };
     let mut progress = Progress::new(going.output);
     let last = loop {
-        if let Some(status) = status(&site, batch).await? {
+        // One that begins anew is gone for a moment, or still what it was.
+        let status = going.client.find::<StatusAnswer>(&path).await?;
+        if let Some(status) = status.filter(|status| Some(status) != failed.as_ref()) {
             progress.show(&status);
             if matches!(status.status, Status::Done | Status::Error) {
                 break status;
@@ -129,17 +141,4 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
         Some(error) => Err(Failure::Unusable(format!("the batch {batch} ended with an error: {error}"))),
         None => Ok(Spent { cost_usd: last.cost.cost_usd, tokens: last.cost.tokens, notes: last.notes }),
     }
-}
-
-async fn status(site: &Site, batch: &str) -> Result<Option<StatusAnswer>, Failure> {
-    match site.ask::<StatusAnswer>(batch, &Call::Status).await {
-        Ok(status) => Ok(Some(status)),
-        // One that was never begun, or begins anew.
-        Err(CallError::Refused(_)) => Ok(None),
-        Err(error) => Err(asking(error)),
-    }
-}
-
-fn asking(error: CallError) -> Failure {
-    Failure::Unusable(format!("the batch does not answer: {error}"))
 }

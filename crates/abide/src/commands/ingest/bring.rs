@@ -6,15 +6,16 @@ use abide_blob::Key;
 use abide_collections::snapshot::{self, Incoming};
 use abide_collections::{Pending, SourceFile};
 use abide_entities::{ContentId, EntityError, Pieces};
-use abide_preprocess::calls::{Call, FilePage, OutputAnswer};
+use abide_preprocess::calls::OutputAnswer;
 use abide_preprocess::file::{Place, ProcessableFile};
 use futures_util::TryStreamExt;
 
 use super::Going;
 use super::plan::{Known, Plan};
 use crate::commands::preprocess::folder::Folder;
-use crate::commands::preprocess::{Left, asking, convert, ends};
+use crate::commands::preprocess::{Left, convert, ends};
 use crate::failure::Failure;
+use crate::reach::Path;
 
 /// What was brought in.
 pub(super) struct Brought {
@@ -28,12 +29,11 @@ pub(super) async fn bring(going: &Going<'_>, plan: &Plan, known: &Known) -> Resu
     let batch = &plan.batch_id;
     let (mut incoming, mut failed) = (Vec::new(), Vec::new());
     if !part.files.is_empty() {
-        convert(&going.converting, &part, batch, going.output).await?;
-        let site = going.converting.site().await;
-        failed = ends(&site, batch, &part).await?.1;
+        convert(going.client, &going.staging, &part, batch, going.output).await?;
+        failed = ends(going.client, batch, &part).await?.1;
         incoming = kept(going, &part, batch).await?;
     }
-    let entities = going.shelf.entities();
+    let entities = going.entities.as_ref();
     let applied = snapshot::apply(entities, going.name, &incoming, &plan.changes.gone, known).await?;
     super::batch::order(going, batch, &applied.touched, known).await?;
     let mut put = BTreeMap::new();
@@ -66,7 +66,6 @@ fn part(folder: &Folder, plan: &Plan) -> Folder {
 
 /// What became of each file, as blobs.
 async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incoming>, Failure> {
-    let site = going.converting.site().await;
     let paths: BTreeMap<Place, &str> = part
         .files
         .iter()
@@ -74,10 +73,11 @@ async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incom
         .map(|(at, file)| (Place::of_input(at as u64), file.path.as_str()))
         .collect();
     let mut made: BTreeMap<&str, Vec<(String, ContentId)>> = BTreeMap::new();
-    let mut after = None;
+    let mut after: Option<Place> = None;
     loop {
-        let call = Call::Output(FilePage { after, limit: None });
-        let page: OutputAnswer = site.ask(batch, &call).await.map_err(asking)?;
+        let files = Path::of(["preprocess", "batches", batch, "files"]);
+        let page: OutputAnswer =
+            going.client.get(&files.with("after", after.as_ref().map(Place::as_str))).await?;
         for (file, place) in page.output.iter().zip(&page.places) {
             let Some(path) = paths.get(&place.input()) else { continue };
             let cid = keep(going, file).await?;
@@ -94,7 +94,7 @@ async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incom
 /// Keeps a file of staging as a blob.
 async fn keep(going: &Going<'_>, file: &ProcessableFile) -> Result<ContentId, Failure> {
     let key = Key::new(&file.r2_key).map_err(abide_blob::BlobError::from)?;
-    let (_, stream) = going.converting.buckets().staging.get(&key).await?;
+    let (_, stream) = going.staging.get(&key).await?;
     let pieces: Pieces = Box::pin(stream.map_err(|error| EntityError::Blobs(error.to_string())));
-    Ok(going.shelf.entities().upload(file.file_name.clone(), pieces).await?.cid)
+    Ok(going.entities.upload(file.file_name.clone(), pieces).await?.cid)
 }

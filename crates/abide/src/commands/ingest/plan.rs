@@ -5,8 +5,8 @@ use std::fs::File as OpenFile;
 use std::io::{self, Read};
 use std::path::Path;
 
-use abide_collections::SourceFile;
 use abide_collections::changes::{Changes, Found, changes, doubtful};
+use abide_collections::{Collection, SourceFile};
 use sha2::{Digest, Sha256};
 
 use super::super::preprocess::folder::Folder;
@@ -26,7 +26,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(name: &str, folder: &Folder, known: &Known) -> Result<Plan, Failure> {
+    pub(super) fn of(collection: &Collection, folder: &Folder, known: &Known) -> Result<Plan, Failure> {
         let entries = folder.files.iter().map(|file| {
             let found = Found { bytes: file.bytes, modified_ms: file.modified_ms, digest: None };
             (file.path.clone(), found)
@@ -43,7 +43,7 @@ impl Plan {
             }
         }
         let changes = changes(known, &found);
-        let batch_id = batch_id(name, &changes, &found, known);
+        let batch_id = batch_id(collection, &changes, &found, known);
         Ok(Plan { changes, found, batch_id })
     }
 }
@@ -63,13 +63,22 @@ fn digest(path: &Path) -> Result<String, Failure> {
     Ok(hex(&hash.finalize()))
 }
 
-fn batch_id(name: &str, changes: &Changes, found: &BTreeMap<String, Found>, known: &Known) -> String {
+fn batch_id(
+    collection: &Collection,
+    changes: &Changes,
+    found: &BTreeMap<String, Found>,
+    known: &Known,
+) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());
     };
-    add(name);
+    add(&collection.name);
+    if collection.life > 0 {
+        // What was done for one that was deleted is gone.
+        add(&collection.life.to_string());
+    }
     for path in changes.brought() {
         add(path);
         add(found.get(path).and_then(|found| found.digest.as_deref()).unwrap_or_default());

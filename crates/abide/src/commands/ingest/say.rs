@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use abide_describe::Describer;
+use abide_describe::limits::{READING_TOKENS, SHOWN_TOKENS};
+use abide_describe::ocr::Reader;
 use abide_llm::{Price, Usage};
 use indicatif::{HumanBytes, HumanDuration};
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::PresetArg;
@@ -11,30 +15,93 @@ use crate::commands::preprocess::estimate::Estimate;
 use crate::commands::preprocess::folder::Folder;
 use crate::config::Config;
 use crate::output::Output;
+use crate::reach::{Client, Path, ReachError};
 use crate::services::describing::{Crew, model_name};
 
 /// What reading one image takes, about.
 const READING: Duration = Duration::from_millis(1_500);
+/// Tokens that an image of medium size is to a model that sees, about.
+const IMAGE_TOKENS: u64 = 1_600;
 /// What everything else takes for one directory, about.
 const DESCRIBING: Duration = Duration::from_millis(60);
+
+/// Who does what.
+pub(super) struct Staff {
+    /// What reads images; if nobody does, why.
+    reader: Result<String, String>,
+    /// Whether that is a model.
+    reader_is_model: bool,
+    /// The model that groups and describes, if one does.
+    model: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct PipelineHealth {
+    ocr: Option<String>,
+    ocr_missing: Option<String>,
+    #[serde(default)]
+    ocr_is_model: bool,
+}
+
+#[derive(Deserialize)]
+struct OrganizerHealth {
+    model: Option<String>,
+}
+
+impl Staff {
+    /// Those of this process.
+    pub(super) fn of(crew: &Crew) -> Staff {
+        Staff {
+            reader: crew.reader.as_ref().map(Reader::name).map_err(Clone::clone),
+            reader_is_model: matches!(crew.reader, Ok(Reader::Vision(_))),
+            model: model_name(crew),
+        }
+    }
+
+    /// Those of the server.
+    pub(super) async fn ask(client: &Client) -> Result<Staff, ReachError> {
+        let PipelineHealth { ocr, ocr_missing, ocr_is_model } =
+            client.get(&Path::of(["orchestrator", "health"])).await?;
+        let OrganizerHealth { model } = client.get(&Path::of(["organizer", "health"])).await?;
+        let reader = ocr.ok_or_else(|| ocr_missing.unwrap_or_else(|| "the server reads none".to_owned()));
+        Ok(Staff { reader, reader_is_model: ocr_is_model, model })
+    }
+
+    /// Tokens at most: a record, a description and a question about groups for each folder, and the images that a model reads.
+    fn tokens_at_most(&self, folders: usize, images: usize) -> Usage {
+        let mut usage = Usage::default();
+        if self.model.is_some() {
+            let each = Describer::tokens_of_a_model(SHOWN_TOKENS);
+            usage.input_tokens += (each.input_tokens + each.input_tokens / 2) * folders as u64;
+            usage.output_tokens += (each.output_tokens + each.output_tokens / 2) * folders as u64;
+        }
+        if self.reader_is_model {
+            usage.input_tokens += IMAGE_TOKENS * images as u64;
+            usage.output_tokens += u64::from(READING_TOKENS) * images as u64;
+        }
+        usage
+    }
+}
 
 pub(super) fn beforehand(
     name: &str,
     folder: &Folder,
-    crew: &Crew,
+    staff: &Staff,
     estimate: &Estimate,
     config: &Config,
     output: Output,
 ) {
     let images = folder.convertible().count();
-    let reading = match &crew.reader {
-        Ok(reader) => format!("OCR: {}", reader.name()),
+    let reading = match &staff.reader {
+        Ok(reader) if staff.reader_is_model => {
+            format!("OCR: the model {reader} at {}", config.llm.base_url)
+        }
+        Ok(reader) => format!("OCR: {reader}"),
         Err(why) => {
             format!("OCR: none ({why}): what is written on {images} images and PDFs will not be found")
         }
     };
-    let model = model_name(crew);
-    let grouping = match &model {
+    let grouping = match &staff.model {
         Some(model) => format!("organizer: the model {model} at {}", config.llm.base_url),
         None => {
             "organizer: built-in, by names, dates and words; a language model (llm.base_url) would also see \
@@ -44,17 +111,20 @@ pub(super) fn beforehand(
     };
     let folders =
         abide_collections::snapshot::directories(folder.files.iter().map(|file| file.path.as_str())).len();
-    let time = time(estimate, crew, images, folders, config);
-    let (usage, cost) = cost(crew, config, folders);
-    let cost_text = match model {
-        None => "nothing: no model is asked".to_owned(),
-        Some(_) if cost == 0 => {
+    let time = time(estimate, staff, images, folders, config);
+    let usage = staff.tokens_at_most(folders, images);
+    let price =
+        Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
+    let cost = price.of(usage);
+    let cost_text = match usage.input_tokens {
+        0 => "nothing: no model is asked".to_owned(),
+        _ if cost == 0 => {
             format!(
                 "at most {} tokens; no price is configured (llm.input_price_micros)",
                 usage.input_tokens + usage.output_tokens
             )
         }
-        Some(_) => format!("at most about {:.2}", cost as f64 / 1e6),
+        _ => format!("at most about {:.2}", cost as f64 / 1e6),
     };
     let text = format!(
         "{reading}\n{grouping}\ncollection {name:?}: {} files, {} in {folders} folders; {images} to convert\n\
@@ -67,9 +137,10 @@ pub(super) fn beforehand(
     );
     let document = json!({
         "collection": name,
-        "ocr": crew.reader.as_ref().ok().map(abide_describe::ocr::Reader::name),
-        "ocr_missing": crew.reader.as_ref().err(),
-        "organizer": model_name(crew).unwrap_or_else(|| "builtin".to_owned()),
+        "ocr": staff.reader.as_ref().ok(),
+        "ocr_missing": staff.reader.as_ref().err(),
+        "organizer": staff.model.as_deref().unwrap_or("builtin"),
+        "estimated_tokens": usage.input_tokens + usage.output_tokens,
         "files": folder.files.len(),
         "bytes": folder.bytes,
         "folders": folders,
@@ -82,25 +153,12 @@ pub(super) fn beforehand(
     output.message(&text, &document);
 }
 
-fn time(estimate: &Estimate, crew: &Crew, images: usize, folders: usize, config: &Config) -> Duration {
-    let reading = if crew.reader.is_ok() {
+fn time(estimate: &Estimate, staff: &Staff, images: usize, folders: usize, config: &Config) -> Duration {
+    let reading = if staff.reader.is_ok() {
         READING * u32::try_from(images).unwrap_or(u32::MAX)
             / u32::try_from(config.ocr.slots.max(1)).unwrap_or(1)
     } else {
         Duration::ZERO
     };
     estimate.time(PresetArg::Default) + reading + DESCRIBING * u32::try_from(folders).unwrap_or(u32::MAX)
-}
-
-/// Tokens at most, and what they cost in millionths: a record, a description and a question about groups for each folder.
-fn cost(crew: &Crew, config: &Config, folders: usize) -> (Usage, u64) {
-    let each = crew.describer.tokens_at_most();
-    let folders = folders as u64;
-    let usage = Usage {
-        input_tokens: (each.input_tokens + each.input_tokens / 2) * folders,
-        output_tokens: (each.output_tokens + each.output_tokens / 2) * folders,
-    };
-    let price =
-        Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
-    (usage, price.of(usage))
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use abide_blob::{Bucket, Key};
+use abide_engine::CallError;
 use abide_preprocess::asset::Asset;
 use abide_preprocess::calls::{Call, FilePage, OutputAnswer, TaskPage, TasksAnswer};
 use abide_preprocess::{Service, Site, TaskStatus};
 
-use super::asking;
 use super::folder::Folder;
 use crate::failure::Failure;
 
@@ -107,4 +107,8 @@ async fn bring(bucket: &Bucket, key: &str, to: &Path, exported: &mut Exported) -
     exported.files += 1;
     exported.bytes += bytes;
     Ok(())
+}
+
+fn asking(error: CallError) -> Failure {
+    Failure::Unusable(format!("the batch does not answer: {error}"))
 }

@@ -6,23 +6,23 @@ pub(super) mod folder;
 mod progress;
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use abide_blob::Key;
-use abide_engine::CallError;
-use abide_preprocess::calls::{Call, FilePage, InputsAnswer, StartAnswer, StatusAnswer};
-use abide_preprocess::file::InputEnd;
-use abide_preprocess::{QueueMessage, Service, Site};
+use abide_blob::{Bucket, Key};
+use abide_preprocess::Service;
+use abide_preprocess::calls::{InputsAnswer, StatusAnswer};
+use abide_preprocess::file::{InputEnd, Place};
 use indicatif::{HumanBytes, HumanDuration};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{PreprocessArgs, PresetArg};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{Host, Listen, runtime, told_to_stop};
 use crate::output::Output;
+use crate::reach::{Client, Path};
 use crate::services::{Hosted, preprocess as service};
 use estimate::Estimate;
 use folder::Folder;
@@ -79,8 +79,9 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
         let service = service::begin(&mut hosted, service::setup(&config)?, String::new())?;
         let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--out" };
         let host = Host::start(&config, hosted, listen).await?;
+        let client = Client::new(host.address(), host.token())?;
         let done = tokio::select! {
-            done = work(&service, &folder, &out, output) => done.map(Some),
+            done = work(&client, &service, &folder, &out, output) => done.map(Some),
             () = told => Ok(None),
         };
         host.stop().await;
@@ -141,12 +142,18 @@ fn say(folder: &Folder, estimate: &Estimate, preset: PresetArg, output: Output) 
 }
 
 /// Brings the folder's files to staging, starts the batch or finds it, and waits until it is done.
-async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) -> Result<Summary, Failure> {
+async fn work(
+    client: &Client,
+    service: &Service,
+    folder: &Folder,
+    out: &FilePath,
+    output: Output,
+) -> Result<Summary, Failure> {
     let batch = folder.batch_id();
-    let status = convert(service, folder, &batch, output).await?;
+    let status = convert(client, &service.buckets().staging, folder, &batch, output).await?;
     let site = service.site().await;
     let exported = export::export(service, &site, folder, &batch, out).await?;
-    let (passed_through, failed) = ends(&site, &batch, folder).await?;
+    let (passed_through, failed) = ends(client, &batch, folder).await?;
     Ok(Summary {
         batch,
         out: out.display().to_string(),
@@ -160,27 +167,30 @@ async fn work(service: &Service, folder: &Folder, out: &Path, output: Output) ->
 
 /// Starts the batch of a folder or finds it, and waits until it is done.
 pub(super) async fn convert(
-    service: &Service,
+    client: &Client,
+    staging: &Bucket,
     folder: &Folder,
     batch: &str,
     output: Output,
 ) -> Result<StatusAnswer, Failure> {
-    let site = service.site().await;
-    let known = site.ask::<StatusAnswer>(batch, &Call::Status).await;
-    if !known.is_ok_and(|status| status.status != "ERROR") {
-        let message = stage(service, folder, batch).await?;
-        site.ask::<StartAnswer>(batch, &Call::Start(Box::new(message))).await.map_err(asking)?;
-    }
+    let path = Path::of(["preprocess", "status", batch]);
+    let known: Option<StatusAnswer> = client.find(&path).await?;
+    let failed = match known {
+        Some(known) if known.status != "ERROR" => None,
+        known => {
+            let message = stage(staging, folder, batch).await?;
+            client.post::<Value>(&Path::of(["preprocess", "queue"]), &message).await?;
+            known
+        }
+    };
     let mut progress = Progress::new(output);
     let status = loop {
-        let status = match site.ask::<StatusAnswer>(batch, &Call::Status).await {
-            Ok(status) => status,
-            // One that begins anew is gone for a moment.
-            Err(CallError::Refused(_)) => {
-                tokio::time::sleep(LOOK).await;
-                continue;
-            }
-            Err(error) => return Err(asking(error)),
+        // One that begins anew is gone for a moment, or still what it was.
+        let status =
+            client.find::<StatusAnswer>(&path).await?.filter(|status| Some(status) != failed.as_ref());
+        let Some(status) = status else {
+            tokio::time::sleep(LOOK).await;
+            continue;
         };
         progress.show(&status);
         match status.status.as_str() {
@@ -195,13 +205,8 @@ pub(super) async fn convert(
     }
 }
 
-pub(super) fn asking(error: CallError) -> Failure {
-    Failure::Unusable(format!("the batch does not answer: {error}"))
-}
-
 /// Files and manifest to staging. Files are linked, not copied, where the file system can.
-async fn stage(service: &Service, folder: &Folder, batch: &str) -> Result<QueueMessage, Failure> {
-    let staging = &service.buckets().staging;
+async fn stage(staging: &Bucket, folder: &Folder, batch: &str) -> Result<Value, Failure> {
     for file in &folder.files {
         let key = Key::new(&folder.key(batch, file)).map_err(abide_blob::BlobError::from)?;
         let there = staging.head(&key).await.is_ok_and(|found| found.bytes == file.bytes);
@@ -213,7 +218,7 @@ async fn stage(service: &Service, folder: &Folder, batch: &str) -> Result<QueueM
     let key = format!("manifests/{batch}.json");
     let manifest_key = Key::new(&key).map_err(abide_blob::BlobError::from)?;
     staging.put(&manifest_key, manifest.into(), "application/json").await?;
-    let message = json!({
+    Ok(json!({
         "batch_id": batch,
         "manifest_r2_key": key,
         "r2_prefix": format!("staging/{batch}/"),
@@ -222,22 +227,23 @@ async fn stage(service: &Service, folder: &Folder, batch: &str) -> Result<QueueM
         "total_files": folder.files.len(),
         "total_bytes": folder.bytes,
         "metadata": {},
-    });
-    QueueMessage::read(&message).map_err(|error| Failure::Unusable(error.to_string()))
+        // Whoever runs this command goes on with what is made.
+        "deliver": false,
+    }))
 }
 
 /// Inputs that were not converted, each with its reason.
 pub(super) async fn ends(
-    site: &Site,
+    client: &Client,
     batch: &str,
     folder: &Folder,
 ) -> Result<(Vec<Left>, Vec<Left>), Failure> {
     let (mut passed_through, mut failed) = (Vec::new(), Vec::new());
-    let mut after = None;
+    let mut after: Option<Place> = None;
     let mut files = folder.files.iter();
     loop {
-        let call = Call::Inputs(FilePage { after, limit: None });
-        let page: InputsAnswer = site.ask(batch, &call).await.map_err(asking)?;
+        let path = Path::of(["preprocess", "batches", batch, "inputs"]);
+        let page: InputsAnswer = client.get(&path.with("after", after.as_ref().map(Place::as_str))).await?;
         for input in page.inputs {
             // Inputs are in the order of the manifest, which is the folder's.
             let file = files.next().map_or(input.file_name, |file| file.path.clone());

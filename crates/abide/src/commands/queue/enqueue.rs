@@ -194,7 +194,7 @@ async fn send(
                 imported.duplicate += duplicate;
                 imported.new += entered.jobs.len() as u64 - duplicate;
             }
-            Err(ReachError::Refused { code, message }) if is_about_jobs(&code) => match part.len() {
+            Err(ReachError::Refused { code, message, .. }) if is_about_jobs(&code) => match part.len() {
                 1 => {
                     imported.errors += 1;
                     let reason = message.strip_prefix("jobs[0]: ").unwrap_or(&message);

@@ -33,6 +33,24 @@ section! {
             default: DefaultValue::Integer(5),
             aliases: &["BATCH_SIZE_DESCRIPTION"],
         }
+        /// Accepted, and without effect: knowledge graphs are not extracted.
+        batch_size_cheimarros: u32 = {
+            kind: Kind::Integer { min: 1, max: 1_000 },
+            default: DefaultValue::Integer(3),
+            aliases: &["BATCH_SIZE_CHEIMARROS"],
+        }
+        /// Accepted, and without effect: nothing here polls.
+        alarm_delay_ocr_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 86_400_000 },
+            default: DefaultValue::Integer(3_000),
+            aliases: &["ALARM_DELAY_OCR"],
+        }
+        /// Accepted, and without effect: nothing here polls.
+        alarm_delay_reorganize_ms: i64 = {
+            kind: Kind::Integer { min: 0, max: 86_400_000 },
+            default: DefaultValue::Integer(3_000),
+            aliases: &["ALARM_DELAY_REORGANIZATION"],
+        }
         /// Attempts of a phase at one directory.
         max_directory_retries: u32 = {
             kind: Kind::Integer { min: 1, max: 100 },
@@ -62,6 +80,24 @@ section! {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
             aliases: &["ORGANIZER_URL"],
+        }
+        /// URL of a service of somebody else that reads images; empty for this server's own.
+        ocr_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["OCR_URL"],
+        }
+        /// URL of a service of somebody else that extracts metadata; empty for this server's own.
+        pinax_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["PINAX_URL"],
+        }
+        /// URL of a service of somebody else that describes; empty for this server's own.
+        description_url: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            aliases: &["DESCRIPTION_URL"],
         }
         /// More tokens of texts and children than this, and metadata is extracted without what was read off images.
         ocr_text_token_threshold: usize = {

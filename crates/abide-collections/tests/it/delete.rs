@@ -1,0 +1,110 @@
+//! Deleting collections: what only they had goes, in any version; what others have stays.
+
+use crate::rig::{PAPERS, Rig, rig};
+use abide_blob::{Bucket, Key, Signer};
+use abide_collections::snapshot::directory_id;
+use abide_collections::{Call, Collection, Shelf, ShelfError};
+use abide_entities::request::{Append, Create};
+use abide_entities::{EntityError, EntityId, EntityStore};
+use abide_preprocess::Buckets;
+use abide_preprocess::asset::Asset;
+use bytes::Bytes;
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+
+fn shelf(rig: &Rig) -> Shelf {
+    let bucket = |name: &str| Bucket::directory(&rig.directory.path().join(name)).unwrap();
+    let (staging, archive) = (bucket("staging"), bucket("archive"));
+    let buckets = Buckets { staging, archive, signer: Signer::new([7; 32]) };
+    Shelf::new(rig.engine.clone(), Arc::new(rig.store.clone()), buckets)
+}
+
+/// Files below a folder.
+fn count(dir: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.map(|path| if path.is_dir() { count(&path) } else { 1 }).sum()
+}
+
+/// An image in the archive, and the name and text of what stands for it.
+async fn image(rig: &Rig, id: &str) -> String {
+    let archive = Bucket::directory(&rig.directory.path().join("archive")).unwrap();
+    let asset = Asset::new("b", format!("archive/b/{id}/original.jpg"), "image/jpeg", 3, 1, 1);
+    for (key, bytes) in [(asset.r2_key.clone(), "jpg".to_owned()), (Asset::key(id), asset.text())] {
+        archive.put(&Key::new(&key).unwrap(), Bytes::from(bytes), "x").await.unwrap();
+    }
+    json!({ "url": format!("http://127.0.0.1:1/preprocess/asset/{id}"), "type": "image/jpeg", "filename": "a.jpg" })
+        .to_string()
+}
+
+/// A collection with a folder that has an image, read in its second version, and an image that is gone in it.
+async fn papers(rig: &Rig, shelf: &Shelf, name: &str) -> [EntityId; 2] {
+    let (root, letters) = (directory_id(name, ""), directory_id(name, "letters"));
+    let create = |id: &EntityId| Create { id: Some(id.clone()), ..Create::default() };
+    rig.store.create(create(&root)).await.unwrap();
+    let first = rig.upload(&image(rig, &format!("{name}1")).await).await;
+    let gone = rig.upload(&image(rig, &format!("{name}2")).await).await;
+    let components = [("a.jpg.ref.json", first), ("b.jpg.ref.json", gone)];
+    let made = Create {
+        components: components.map(|(name, cid)| (name.to_owned(), cid)).into(),
+        parent_pi: Some(root.clone()),
+        ..create(&letters)
+    };
+    let made = rig.store.create(made).await.unwrap();
+    let read =
+        rig.upload(&format!("{{\"ocr\": \"read\", {}", &image(rig, &format!("{name}1")).await[1..])).await;
+    let second = Append {
+        components: [("a.jpg.ref.json".to_owned(), read)].into(),
+        components_remove: ["b.jpg.ref.json".to_owned()].into(),
+        ..Append::onto(made.tip)
+    };
+    rig.store.append(&letters, second).await.unwrap();
+    let collection = Collection::new(name, root.clone(), "/scans".to_owned());
+    shelf.ask(&Call::Save(Box::new(collection))).await.unwrap();
+    [root, letters]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_go_with_the_last_file_that_stands_for_them() {
+    let rig = rig();
+    let shelf = shelf(&rig);
+    let [root, letters] = papers(&rig, &shelf, PAPERS).await;
+    let other = rig.store.get(&letters).await.unwrap();
+    // Somebody else has the first image, too.
+    let keeps = Create { components: other.components.clone(), ..Create::default() };
+    let keeps = rig.store.create(keeps).await.unwrap();
+    let archive = rig.directory.path().join("archive");
+    assert_eq!(count(&archive), 4);
+    let deleted = shelf.delete(PAPERS).await.unwrap();
+    assert_eq!((deleted.entities, deleted.files, deleted.images), (2, 2, 1));
+    assert_eq!(count(&archive), 2, "the image that somebody else has is there");
+    for id in [root, letters] {
+        assert!(matches!(rig.store.get(&id).await, Err(EntityError::NotFound(_))));
+    }
+    assert!(rig.store.get(&keeps.id).await.is_ok());
+    assert!(matches!(shelf.delete(PAPERS).await, Err(ShelfError::No(_))));
+}
+
+/// Stopped when entities were gone and images were not: the next deletion finishes it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_that_was_stopped_is_finished_by_the_next() {
+    let rig = rig();
+    let shelf = shelf(&rig);
+    let [root, letters] = papers(&rig, &shelf, PAPERS).await;
+    let known = shelf.known(PAPERS).await.unwrap();
+    shelf.ask(&Call::Save(Box::new(Collection { deleting: true, ..known.clone() }))).await.unwrap();
+    let again = shelf.ask(&Call::Save(Box::new(known))).await;
+    assert!(again.is_err(), "what is being deleted is not begun again");
+    let refs = rig.store.get(&letters).await.unwrap().components.into_values().collect();
+    let put = [(format!("{PAPERS}1"), abide_collections::Archived { refs })].into();
+    shelf.ask(&Call::SaveAssets { name: PAPERS.to_owned(), put, gone: [].into() }).await.unwrap();
+    for id in [letters, root] {
+        rig.store.delete(&id, None).await.unwrap();
+    }
+    let deleted = shelf.delete(PAPERS).await.unwrap();
+    assert_eq!((deleted.entities, deleted.images), (0, 1));
+    let begun = Collection::new(PAPERS, directory_id(PAPERS, ""), "/scans".to_owned());
+    shelf.ask(&Call::Save(Box::new(begun))).await.unwrap();
+    assert_eq!(shelf.known(PAPERS).await.unwrap().life, 1);
+}

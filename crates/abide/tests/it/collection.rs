@@ -1,0 +1,94 @@
+//! Collections beside a running server, and what is left when one is deleted.
+
+use std::fs;
+
+use crate::ingest::{contents, document, ingest, part_of, parts, with_papers};
+use crate::place::Place;
+use crate::served::Served;
+
+/// Bytes of everything below folders of the data directory.
+fn bytes(place: &Place, folders: &[&str]) -> usize {
+    let of = |folder: &&str| {
+        let path = place.path(&format!("work/data/{folder}"));
+        if path.exists() { contents(&path).values().map(Vec::len).sum() } else { 0 }
+    };
+    folders.iter().map(of).sum()
+}
+
+const KEPT: [&str; 3] = ["blobs", "buckets/archive", "buckets/staging"];
+
+#[test]
+fn beside_a_server_everything_goes_through_it() {
+    let alone = with_papers().env("ABIDE_OCR_KIND", "off");
+    let expected = parts(&ingest(&alone)["tree"]);
+    let place = with_papers().env("ABIDE_OCR_KIND", "off").env("ABIDE_LOG", "warn");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let dry = place.run("ingest papers --data-dir data --dry-run");
+    assert!(dry.stderr.contains("OCR: none (ocr.kind is off)"), "{dry}");
+    let summary = ingest(&place);
+    assert_eq!(parts(&summary["tree"]), expected, "as without a server");
+    assert_eq!(ingest(&place)["tree"], summary["tree"], "nothing is done on a folder that is as it was");
+    let refused = place.run("ingest papers --data-dir data --lang deu");
+    assert!(refused.code == Some(2) && refused.stderr.contains("ocr.languages"), "{refused}");
+
+    let list = document(place.run("collection list --data-dir data --json"));
+    assert_eq!(
+        (&list["collections"][0]["name"], &list["collections"][0]["files"]),
+        (&"papers".into(), &22.into())
+    );
+    let tree = document(place.run("collection tree papers --data-dir data --json"));
+    assert_eq!(tree, summary["tree"]);
+    let (_, group) = part_of(&expected, "okafor_1887-06-30.txt");
+    document(place.run(&format!("collection rename papers {group} Ships --data-dir data --json")));
+    document(place.run(&format!("collection move papers {group} diary --data-dir data --json")));
+    let shown = document(place.run("collection show papers diary/Ships --data-dir data --json"));
+    assert_eq!(shown["entity"]["id"], *group);
+    let found = document(place.run("collection search papers steamer --data-dir data --json"));
+    let paths: Vec<&str> =
+        found["hits"].as_array().unwrap().iter().map(|hit| hit["path"].as_str().unwrap()).collect();
+    assert!(paths.contains(&"diary/Ships") && paths.contains(&"letters/Hartmann"), "{found}");
+    let exported = place.run("collection export papers out --data-dir data");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let original = place.path("work/papers/photographs/harbour_1887.jpg");
+    let written = place.path("work/out/photographs/harbour_1887.jpg");
+    assert_eq!(fs::read(written).unwrap(), fs::read(original).unwrap());
+    document(place.run("collection delete papers --data-dir data --json"));
+    assert_eq!(served.ok("GET /collections", "")["collections"], serde_json::json!([]));
+    assert_eq!(served.ok("GET /entities", "")["entities"], serde_json::json!([]));
+    let unknown = place.run("collection tree papers --data-dir data");
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("there is no collection"), "{unknown}");
+}
+
+#[test]
+fn a_deleted_collection_leaves_no_bytes_that_only_it_had() {
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let first = ingest(&place);
+    assert_eq!(bytes(&place, &["buckets/staging"]), 0, "what is not needed any more is not kept");
+    let alone = bytes(&place, &KEPT);
+    let twin = document(place.run("ingest papers --name twin --data-dir data --json"));
+    assert!(bytes(&place, &KEPT) < 2 * alone, "files are kept once");
+    // An older version of an edited file goes as well.
+    fs::write(place.path("work/papers/diary/diary_page_01.txt"), "Another day.\n").unwrap();
+    ingest(&place);
+    fs::remove_file(place.path("work/papers/diary/diary_page_02.txt")).unwrap();
+    ingest(&place);
+
+    let deleted = document(place.run("collection delete papers --data-dir data --json"));
+    assert!(deleted["entities"].as_u64().unwrap() as usize == parts(&first["tree"]).len(), "{deleted}");
+    assert!(deleted["images"].as_u64().unwrap() >= 6, "{deleted}");
+    let left = document(place.run("collection tree twin --data-dir data --json"));
+    assert_eq!(left, twin["tree"], "what the other has is there");
+    let exported = place.run("collection export twin out --data-dir data");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let kept = bytes(&place, &KEPT);
+    assert!(kept * 10 < alone * 11, "only what the other has is kept: {kept} of {alone}");
+
+    document(place.run("collection delete twin --data-dir data --json"));
+    assert_eq!(bytes(&place, &KEPT), 0);
+    // One of the same name may come again.
+    let again = ingest(&place);
+    assert_eq!(again["new"], 21);
+    let (now, before) = (parts(&again["tree"]), parts(&first["tree"]));
+    assert_eq!(part_of(&now, "okafor_1887-06-30.txt").0, part_of(&before, "okafor_1887-06-30.txt").0);
+    assert!(again["tree"]["description"].as_str().unwrap().starts_with("# papers\n"), "{again}");
+}
