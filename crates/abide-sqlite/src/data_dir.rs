@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 /// The lock file in the data directory.
 const LOCK: &str = "abide.lock";
 
-/// Tries before a lock counts as held: whoever asks for the owner holds it for an instant.
-const TRIES: usize = 1_000;
+/// Tries before a lock counts as held by an owner.
+const TRIES: usize = 100;
+/// Tries while only those who ask for the owner hold it, each for an instant.
+const PATIENCE: usize = 1_000_000;
 
 /// A data directory that this process owns as long as this value lives.
 #[derive(Debug)]
@@ -95,13 +97,30 @@ pub fn has_data(dir: &Path) -> bool {
     dir.join(FILE).symlink_metadata().is_ok()
 }
 
+impl Drop for DataDir {
+    /// Closing the file would do, but for a child that was just forked and still has it open.
+    fn drop(&mut self) {
+        // If it fails, the file is closed all the same.
+        drop(self.lock.unlock());
+    }
+}
+
 fn take(lock: &File) -> io::Result<bool> {
-    for _ in 0..TRIES {
+    let mut owned = 0;
+    for _ in 0..PATIENCE {
         match lock.try_lock() {
             Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
+        // Whoever asks shares it; an owner does not.
+        if lock.try_lock_shared().is_err() {
+            owned += 1;
+            if owned == TRIES {
+                return Ok(false);
+            }
+        }
+        std::thread::yield_now();
     }
     Ok(false)
 }
