@@ -81,8 +81,13 @@ impl State {
         let expires_at = now.plus_ms(claim.lease_ms);
         job.token = Some(token);
         job.progress = None;
-        job.running =
-            Some(Running { worker: claim.worker.clone(), life: claim.life, started_at: now, expires_at });
+        job.running = Some(Running {
+            worker: claim.worker.clone(),
+            life: claim.life,
+            started_at: now,
+            expires_at,
+            has_vacated: false,
+        });
         let lease = Lease {
             lease: LeaseRef { job: id, attempt: job.attempt, token },
             queue: job.queue.clone(),
