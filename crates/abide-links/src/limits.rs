@@ -40,6 +40,8 @@ pub const CATCH_UP_MS: i64 = 1_000;
 pub const LOOK_MS: i64 = 60_000;
 /// Attempts at a page or a summary.
 pub const ATTEMPTS: u32 = 3;
+/// Links that are known to lead to the same page as another.
+pub const DUPLICATES: usize = 100;
 /// Tags of one request.
 pub const TAGS: usize = 20;
 /// Links of one request, one page or one batch.

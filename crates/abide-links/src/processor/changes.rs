@@ -1,7 +1,7 @@
 //! Requests that change something: written to the log like everybody's events, and answered when they come back by it.
 
 use super::API_CLIENT;
-use super::calls::{Added, Changes, Reply, State, TagChanges};
+use super::calls::{Added, Call, Changes, Reply, State, TagChanges};
 use super::list::view;
 use super::projection::get;
 use super::refusal::No;
@@ -13,9 +13,40 @@ use crate::limits::{PAGE_LINKS, TAGS};
 use crate::stamp::iso;
 use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
+use abide_core::ticket::Ticket;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
 use std::collections::BTreeSet;
+
+/// Who is answered.
+#[derive(Clone, Copy)]
+pub(super) enum To<'a> {
+    /// Whoever calls.
+    Caller,
+    /// Whoever waits with this.
+    Ticket(&'a Ticket),
+}
+
+/// Whether a request names a tag that nobody made yet, as far as is known here. One that cannot be done makes none.
+pub(super) fn would_make_a_tag(turn: &mut Turn<'_>, call: &Call) -> Result<bool, Halt<No>> {
+    let names = match call {
+        Call::Add { urls, tags, .. } => {
+            urls.iter().try_for_each(|url| Identity::of(url).map(drop).map_err(No::from))?;
+            tags
+        }
+        Call::Update { changes: Changes { tags: Some(tags), .. }, .. } => {
+            tags.set.as_ref().unwrap_or(&tags.add)
+        }
+        _ => return Ok(false),
+    };
+    let usable: Option<Vec<String>> = names.iter().map(|text| tag::name(text)).collect();
+    for name in usable.filter(|names| names.len() <= TAGS).unwrap_or_default() {
+        if known_tag(turn, &hash(&name))?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 /// Saves links. One that is there, or that somebody else is just saving, is not saved again.
 pub(super) fn add(
@@ -23,6 +54,7 @@ pub(super) fn add(
     urls: &[String],
     names: &[String],
     source: &str,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     if urls.is_empty() || urls.len() > PAGE_LINKS {
         return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} URLs, not {}", urls.len())).into());
@@ -30,9 +62,10 @@ pub(super) fn add(
     let now = iso(turn.now());
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
+    let identities: Vec<Identity> =
+        urls.iter().map(|url| Identity::of(url)).collect::<Result<_, _>>().map_err(No::from)?;
     let tag_ids = tag_ids(turn, names, &now, &mut events)?;
-    for url in urls {
-        let Identity { url, key, domain } = Identity::of(url).map_err(No::from)?;
+    for Identity { url, key, domain } in identities {
         let same = hash(&key);
         let known = match turn.get::<String>(&format!("same/{same}"))? {
             Some(id) => Some(id),
@@ -61,7 +94,7 @@ pub(super) fn add(
         wanted.push(Wanted { id, same: Some(same) });
     }
     others.remove(&session);
-    write(turn, session, events, wanted, &others)
+    write(turn, session, events, wanted, &others, to)
 }
 
 /// Changes links.
@@ -69,21 +102,24 @@ pub(super) fn update(
     turn: &mut Turn<'_>,
     ids: &[String],
     changes: &Changes,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     if ids.is_empty() || ids.len() > PAGE_LINKS {
         return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} ids, not {}", ids.len())).into());
     }
     let now = iso(turn.now());
     let session = turn.seed().uuid();
-    let (mut events, mut wanted) = (Vec::new(), Vec::new());
+    let (mut events, mut wanted, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for id in ids {
+        links.push(get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?);
+    }
     let no_tags = TagChanges::default();
     let names = changes.tags.as_ref().unwrap_or(&no_tags);
     let added = tag_ids(turn, names.set.as_ref().unwrap_or(&names.add), &now, &mut events)?;
     let live = tags(turn)?;
     let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
-    for id in ids {
-        let link = get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
-        events.extend(moves(&link, changes.state, &now)?);
+    for (id, link) in ids.iter().zip(&links) {
+        events.extend(moves(link, changes.state, &now)?);
         for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
             events.push(tagged(turn, id, tag_id, &now)?);
         }
@@ -97,7 +133,7 @@ pub(super) fn update(
         }
         wanted.push(Wanted { id: id.clone(), same: None });
     }
-    write(turn, session, events, wanted, &BTreeSet::new())
+    write(turn, session, events, wanted, &BTreeSet::new(), to)
 }
 
 /// Asks for a link again.
@@ -116,7 +152,7 @@ pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Hal
 fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<Reply>, Halt<No>> {
     let session = turn.seed().uuid();
     let wanted = vec![Wanted { id: id.to_owned(), same: None }];
-    write(turn, session, vec![event], wanted, &BTreeSet::new())
+    write(turn, session, vec![event], wanted, &BTreeSet::new(), To::Caller)
 }
 
 /// One event of a request has come back by the log; at the last, whoever waits is answered.
@@ -165,6 +201,7 @@ fn write(
     events: Vec<NewEvent>,
     links: Vec<Wanted>,
     others: &BTreeSet<String>,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     let mut left = events.len();
     for other in others {
@@ -175,10 +212,16 @@ fn write(
             left += 1;
         }
     }
+    let ticket = match to {
+        To::Caller if left == 0 => return Ok(reply(turn, &links)?.into()),
+        To::Caller => turn.open_ticket(),
+        To::Ticket(ticket) => ticket.clone(),
+    };
     if left == 0 {
-        return Ok(reply(turn, &links)?.into());
+        let reply = reply(turn, &links)?;
+        turn.resolve(&ticket, &reply)?;
+        return Ok(Answer::Later(ticket));
     }
-    let ticket = turn.open_ticket();
     turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
     let log = sync(turn.object().name.as_str())?;
     for (at, events) in events.chunks(EVENTS_PER_APPEND).enumerate() {
@@ -223,12 +266,7 @@ fn tag_ids(
     for text in names {
         let name = tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")))?;
         let hashed = hash(&name);
-        let known = match turn.get::<String>(&format!("named/{hashed}"))? {
-            Some(id) => Some(id),
-            // Somebody else's request makes it: its event is before ours in the log.
-            None => turn.get::<String>(&format!("naming/{hashed}"))?,
-        };
-        let id = match known {
+        let id = match known_tag(turn, &hashed)? {
             Some(id) => id,
             None => {
                 let id = nanoid(turn);
@@ -243,6 +281,14 @@ fn tag_ids(
         }
     }
     Ok(ids)
+}
+
+/// The tag that has a name, or will have it: somebody else's request makes it, whose event is before ours in the log.
+fn known_tag(turn: &mut Turn<'_>, hashed: &str) -> Result<Option<String>, Halt<No>> {
+    match turn.get::<String>(&format!("named/{hashed}"))? {
+        Some(id) => Ok(Some(id)),
+        None => Ok(turn.get::<String>(&format!("naming/{hashed}"))?),
+    }
 }
 
 fn tagged(turn: &mut Turn<'_>, link: &str, tag: &str, now: &str) -> Result<NewEvent, Halt<No>> {

@@ -5,7 +5,7 @@ use super::projection::{self, Meaning, get};
 use super::refusal::No;
 use super::rows::{Session, Work};
 use super::work::{self, LOOK};
-use super::{API_CLIENT, changes, list};
+use super::{API_CLIENT, asked, changes, duplicates, list};
 use crate::event::{Event, LINKS, ToLinks, sync};
 use crate::limits::{CATCH_UP_MS, FULL_PAGE};
 use abide_core::event::Sender;
@@ -31,20 +31,19 @@ impl Object for Processor {
     fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
         follow(turn)?;
         match call {
-            Call::Add { urls, tags, source } => changes::add(turn, &urls, &tags, &source),
+            call @ (Call::Add { .. } | Call::Update { .. }) => asked::run(turn, call),
             Call::Get { id } => {
                 let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }
             Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
-            Call::Update { ids, changes } => changes::update(turn, &ids, &changes),
             Call::UpdateListed { query, changes } => {
                 let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
                 let ids: Vec<String> = ids.collect();
                 if ids.is_empty() {
                     return Ok(Reply::Added(Vec::new()).into());
                 }
-                changes::update(turn, &ids, &changes)
+                asked::run(turn, Call::Update { ids, changes })
             }
             Call::Reprocess { id } => changes::reprocess(turn, &id),
             Call::Cancel { id } => {
@@ -63,39 +62,46 @@ impl Object for Processor {
         match message {
             ToLinks::Poke => follow(turn),
             ToLinks::Begin => work::begin(turn),
+            ToLinks::Head { session, head } => asked::head_is(turn, &session, head),
         }
     }
 
     fn entries(&self, turn: &mut Turn<'_>, entries: &Entries<'_>) -> Result<(), Halt<No>> {
         let Some(session) = turn.get::<Session>("session")? else { return Ok(()) };
-        match session.source {
-            Some(source) if source == entries.source_incarnation => {}
-            None => {
-                turn.put("session", &Session { source: Some(entries.source_incarnation), ..session })?;
-            }
+        if session.source.is_some_and(|source| source != entries.source_incarnation) {
             // Another log begins in its place: so does another processor.
-            Some(_) => {
-                let me = turn.object().clone();
-                turn.delete_self();
-                return Ok(turn.send(&me, &ToLinks::Poke)?);
-            }
+            let me = turn.object().clone();
+            turn.delete_self();
+            return Ok(turn.send(&me, &ToLinks::Poke)?);
         }
+        let seen = entries.entries.last().map(|entry| entry.seq.0).or(session.seen);
+        turn.put("session", &Session { source: Some(entries.source_incarnation), seen, ..session })?;
         let mut has_new = false;
         for entry in entries.entries {
             let Ok(event) = entry.value.decode::<Event>() else { continue };
             has_new |= match projection::apply(turn, &event, entry.at)? {
                 Meaning::Nothing => false,
                 Meaning::Touched(id) => work::reconsider(turn, &id)?,
-                Meaning::Again(id) => work::again(turn, &id)?,
+                Meaning::Again(id) => match get(turn, &id)?.and_then(|link| link.duplicate_of) {
+                    Some(stands) => {
+                        duplicates::ask_again(turn, &stands, event.seq_num)?;
+                        false
+                    }
+                    None => work::again(turn, &id)?,
+                },
                 Meaning::Ended(id) => {
                     work::ended(turn, &id)?;
-                    false
+                    let others = get(turn, &id)?.map(|link| link.duplicates).unwrap_or_default();
+                    work::note(turn, &others)?
                 }
+                Meaning::Doubled(id) => work::note(turn, &[id])?,
+                Meaning::Succeeded { id, by } => work::reconsider(turn, &id)? | work::reconsider(turn, &by)?,
             };
             if event.client_id == API_CLIENT {
                 changes::came_back(turn, &event.session_id)?;
             }
         }
+        asked::has_read(turn)?;
         if entries.entries.len() >= FULL_PAGE {
             let at = turn.now().plus_ms(CATCH_UP_MS);
             turn.set_alarm(BEGIN, at)?;
@@ -123,7 +129,7 @@ impl Object for Processor {
 fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     if turn.get::<Session>("session")?.is_none() {
         let id = turn.seed().uuid();
-        turn.put("session", &Session { id, source: None })?;
+        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0 })?;
         let log = sync(turn.object().name.as_str())?;
         turn.follow(&log, Seq(0));
     }

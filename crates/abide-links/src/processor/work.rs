@@ -1,5 +1,6 @@
 //! Work on links: begun from what the log says, carried on by outcomes of jobs, ended by an event that comes back.
 
+use super::duplicates;
 use super::fetch::FetchPayload;
 use super::projection::{self, get};
 use super::refusal::No;
@@ -8,7 +9,7 @@ use super::summarize::{SummarizePayload, Summarized};
 use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
 use crate::limits::{ATTEMPTS, BEGUN_PER_TURN, LOOK_MS};
-use crate::page::{Outcome, Page};
+use crate::page::{Metadata, Outcome, Page};
 use crate::stamp::iso;
 use crate::tag;
 use abide_core::job::{JobOutcome, JobState, NewJob};
@@ -17,9 +18,12 @@ use abide_core::name::UniqueKey;
 use abide_core::retry::Backoff;
 use abide_engine::{Halt, Turn};
 use abide_fetch::limit_key::limit_keys;
+use abide_llm::Spent;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// The code of a link whose job died.
+const DEFECT: &str = "Defect";
 /// Wakes the object while anything is pending.
 pub(super) const LOOK: &str = "look";
 
@@ -39,6 +43,17 @@ pub(super) fn reconsider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>
         Some(_) => {}
     }
     Ok(false)
+}
+
+/// Notes links for the next beginning. Whether there are any.
+pub(super) fn note(turn: &mut Turn<'_>, ids: &[String]) -> Result<bool, Halt<No>> {
+    for id in ids {
+        turn.put(&format!("todo/{id}"), &true)?;
+    }
+    if !ids.is_empty() {
+        look_later(turn)?;
+    }
+    Ok(!ids.is_empty())
 }
 
 /// Somebody asks for a link again. What is already fetched is fetched again; what is about to be is enough.
@@ -79,7 +94,9 @@ pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
         let id = key.trim_start_matches("todo/");
         turn.delete(&key);
         let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { continue };
-        if turn.get::<Work>(&work_key(id))?.is_none() {
+        if let Some(stands) = link.duplicate_of.clone() {
+            duplicates::hand_down(turn, &link, &stands)?;
+        } else if turn.get::<Work>(&work_key(id))?.is_none() {
             let has_begun = link.processing.as_ref().is_some_and(|p| p.status == Status::Pending);
             begin_one(turn, link, !has_begun)?;
         }
@@ -119,35 +136,36 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
     let work: Option<Work> = turn.get(&work_key(&id))?;
     let Some(work) = work.filter(|work| work.attempt == attempt) else { return Ok(()) };
     let Some(link) = get(turn, &id)? else { return Ok(()) };
-    let defect = |turn: &mut Turn<'_>| failed(turn, &link, attempt, "Defect");
     match (outcome.state, work.stage, kind.as_str()) {
         (JobState::Cancelled, Stage::Fetching, FETCH)
         | (JobState::Cancelled, Stage::Summarizing, SUMMARIZE) => stop(turn, &id, &work),
         (JobState::Done, Stage::Fetching, FETCH) => match result(outcome) {
             Some(Outcome::Ok(page) | Outcome::Empty(page)) => fetched(turn, &link, attempt, page),
             Some(Outcome::Failed(failure)) => failed(turn, &link, attempt, &failure.code),
-            None => defect(turn),
+            None => failed(turn, &link, attempt, DEFECT),
         },
         (JobState::Done, Stage::Summarizing, SUMMARIZE) => match result(outcome) {
-            Some(Summarized::Made(answered)) => summarized(turn, &link, attempt, &answered),
-            Some(Summarized::Failed { code }) => failed(turn, &link, attempt, &code),
-            None => defect(turn),
+            Some(Summarized::Made(answered)) => {
+                let link = note_spent(turn, link, answered.spent)?;
+                summarized(turn, &link, attempt, &Answered { spent: None, ..answered })
+            }
+            Some(Summarized::Failed { code, spent }) => {
+                let link = note_spent(turn, link, spent)?;
+                failed(turn, &link, attempt, &code)
+            }
+            None => failed(turn, &link, attempt, DEFECT),
         },
         (JobState::Failed | JobState::Skipped, Stage::Fetching, FETCH)
-        | (JobState::Failed | JobState::Skipped, Stage::Summarizing, SUMMARIZE) => defect(turn),
+        | (JobState::Failed | JobState::Skipped, Stage::Summarizing, SUMMARIZE) => {
+            failed(turn, &link, attempt, DEFECT)
+        }
         _ => Ok(()),
     }
 }
 
 fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result<(), Halt<No>> {
     if !page.metadata.is_empty() {
-        let id = nanoid(turn);
-        let m = &page.metadata;
-        let args = json!({
-            "id": id, "linkId": link.id, "title": m.title, "description": m.description, "image": m.image,
-            "favicon": m.favicon, "fetchedAt": iso(turn.now()),
-        });
-        let snapshot = event("v1.LinkMetadataFetched", args)?;
+        let snapshot = fetched_event(turn, &link.id, &page.metadata)?;
         append(turn, vec![snapshot], format!("{}/{attempt}/metadata", link.id))?;
     }
     let tags = tags(turn)?.into_iter().map(|(_, tag)| tag.name).collect();
@@ -164,11 +182,7 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
     let now = iso(turn.now());
     let mut events = Vec::new();
     if let Some(summary) = &answered.summary {
-        let id = nanoid(turn);
-        let args = json!({
-            "id": id, "linkId": link.id, "summary": summary, "model": answered.model, "summarizedAt": now,
-        });
-        events.push(event("v1.LinkSummarized", args)?);
+        events.push(summarized_event(turn, &link.id, summary, &answered.model)?);
     }
     for (tag_id, name) in suggestions(turn, link, &answered.tags)? {
         let id = nanoid(turn);
@@ -181,6 +195,15 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
     events.push(event("v1.LinkProcessingCompleted", json!({ "linkId": link.id, "updatedAt": now }))?);
     turn.put(&format!("answer/{}", link.id), answered)?;
     end(turn, &link.id, attempt, events)
+}
+
+/// Adds what a summary took to what the link took before.
+fn note_spent(turn: &mut Turn<'_>, link: Link, spent: Option<Spent>) -> Result<Link, Halt<No>> {
+    let Some(spent) = spent else { return Ok(link) };
+    let spent = Some(link.spent.unwrap_or_default().plus(spent));
+    let after = Link { spent, ..link.clone() };
+    projection::put(turn, Some(&link), &after)?;
+    Ok(after)
 }
 
 /// At most two tags that exist and one that does not, none of which the link has or was offered.
@@ -263,7 +286,7 @@ fn look_later(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
 }
 
 /// Writes events to the store's log as the processor.
-fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(), Halt<No>> {
+pub(super) fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(), Halt<No>> {
     let session: Option<Session> = turn.get("session")?;
     let session_id = session.map(|session| session.id).unwrap_or_default();
     // A later life of this object must not be taken for this one.
@@ -271,6 +294,28 @@ fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(),
     let append = Append { events, client_id: PROCESSOR_CLIENT.to_owned(), session_id, key };
     let log = sync(turn.object().name.as_str())?;
     Ok(turn.send(&log, &ToSync::Append(append))?)
+}
+
+pub(super) fn fetched_event(turn: &mut Turn<'_>, link: &str, m: &Metadata) -> Result<NewEvent, Halt<No>> {
+    let id = nanoid(turn);
+    let args = json!({
+        "id": id, "linkId": link, "title": m.title, "description": m.description, "image": m.image,
+        "favicon": m.favicon, "fetchedAt": iso(turn.now()),
+    });
+    event("v1.LinkMetadataFetched", args)
+}
+
+pub(super) fn summarized_event(
+    turn: &mut Turn<'_>,
+    link: &str,
+    summary: &str,
+    model: &str,
+) -> Result<NewEvent, Halt<No>> {
+    let id = nanoid(turn);
+    let args = json!({
+        "id": id, "linkId": link, "summary": summary, "model": model, "summarizedAt": iso(turn.now()),
+    });
+    event("v1.LinkSummarized", args)
 }
 
 pub(super) fn event(name: &str, args: Value) -> Result<NewEvent, Halt<No>> {

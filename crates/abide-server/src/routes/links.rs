@@ -16,7 +16,7 @@ use abide_core::commit::Reply as CallReply;
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_core::ticket::Resolution;
-use abide_engine::Call as EngineCall;
+use abide_engine::{Call as EngineCall, RefusalClass};
 use abide_links::event;
 use abide_links::limits::PAGE_LINKS;
 use abide_links::page::Metadata;
@@ -253,10 +253,10 @@ impl Store<'_> {
             CallReply::Now(reply) => reply,
             CallReply::Later(ticket) => match engine.ticket(&ticket, WAIT).await? {
                 Some(TicketView::Resolved(Resolution::Reply(reply))) => reply,
-                Some(
-                    TicketView::Resolved(Resolution::Refused { .. } | Resolution::Gone) | TicketView::Open,
-                )
-                | None => {
+                Some(TicketView::Resolved(Resolution::Refused { code, message })) => {
+                    return Err(ApiError::refused(ErrorCode::Refused(RefusalClass::Invalid), code, message));
+                }
+                Some(TicketView::Resolved(Resolution::Gone) | TicketView::Open) | None => {
                     let message = "it is saved and not in the log yet: read it again in a moment";
                     return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
                 }
