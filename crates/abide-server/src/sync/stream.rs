@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Entries that are read at a time.
 const ENTRIES: usize = 256;
@@ -39,13 +40,13 @@ pub(crate) fn export(app: App, feed: Arc<Feed>, after: i64) -> Body {
 }
 
 /// Events after `after` as they come, as server-sent events whose ids are their numbers. Ends when the server stops or the
-/// store is wiped.
-pub(crate) fn tail(app: App, feed: Arc<Feed>, after: i64) -> Body {
+/// store is wiped. It keeps its place among those who wait for so long.
+pub(crate) fn tail(app: App, feed: Arc<Feed>, after: i64, place: OwnedSemaphorePermit) -> Body {
     let follower = app.engine().follow(feed.object().clone(), Seq(after));
-    let from = (app, feed, follower);
-    Body::from_stream(stream::unfold(from, |(app, feed, mut follower)| async move {
+    let from = (app, feed, follower, place);
+    Body::from_stream(stream::unfold(from, |(app, feed, mut follower, place)| async move {
         let text = next_events(&app, &feed, &mut follower).await?;
-        Some((Ok::<String, io::Error>(text), (app, feed, follower)))
+        Some((Ok::<String, io::Error>(text), (app, feed, follower, place)))
     }))
 }
 
