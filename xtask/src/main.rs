@@ -24,7 +24,7 @@ Commands:
   ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
   fuzz  Mutated scans, documents and images, converted in limited processes: fuzz --help
-  sabotage [NAME]
+  sabotage [NAME]...
         Breaks a copy of the tree in one way after the other; the seeds or tests must notice each. Takes a while
   help  This text
 ";
@@ -34,8 +34,7 @@ fn main() -> anyhow::Result<ExitCode> {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["ci"] => ci::run(&repository_root()?),
-        ["sabotage"] => sabotage::run(&repository_root()?, ""),
-        ["sabotage", only] => sabotage::run(&repository_root()?, only),
+        ["sabotage", names @ ..] => sabotage::run(&repository_root()?, names),
         ["tidy"] => tidy::run(&repository_root()?),
         ["fuzz", args @ ..] => fuzz::run(&repository_root()?, args),
         ["help" | "--help" | "-h"] => {

@@ -1,7 +1,7 @@
 //! JSON text that is known to be valid: what rows, messages, payloads and replies are made of.
 
 use crate::limits::{JSON_DEPTH, within};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::fmt;
@@ -28,11 +28,13 @@ impl Json {
         let text = text.into();
         let depth = depth(&text);
         within("levels of JSON", JSON_DEPTH, depth).map_err(|over| BadJson(over.to_string()))?;
-        serde_json::from_str::<IgnoredAny>(&text).map_err(|e| BadJson(e.to_string()))?;
-        if has_lone_surrogate(&text) {
-            return Err(BadJson("it has half of a surrogate pair, which is no character".to_owned()));
+        match serde_json::from_str::<Readable>(&text) {
+            Ok(Readable) => Ok(Json(text)),
+            Err(_) if serde_json::from_str::<IgnoredAny>(&text).is_ok() && has_lone_surrogate(&text) => {
+                Err(BadJson("it has half of a surrogate pair, which is no character".to_owned()))
+            }
+            Err(error) => Err(BadJson(error.to_string())),
         }
-        Ok(Json(text))
     }
 
     /// Text that a store wrote from a [`Json`] earlier, so it is not checked again.
@@ -104,6 +106,57 @@ impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Json(String::from(Box::<str>::from(raw)).into()))
+    }
+}
+
+/// JSON that every reader can read: its numbers are finite and its texts are text.
+struct Readable;
+
+impl<'de> Deserialize<'de> for Readable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Readable, D::Error> {
+        deserializer.deserialize_any(Readable)
+    }
+}
+
+impl<'de> Visitor<'de> for Readable {
+    type Value = Readable;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Readable, E> {
+        Ok(Readable)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Readable, A::Error> {
+        while items.next_element::<Readable>()?.is_some() {}
+        Ok(Readable)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Readable, A::Error> {
+        while fields.next_entry::<Readable, Readable>()?.is_some() {}
+        Ok(Readable)
     }
 }
 

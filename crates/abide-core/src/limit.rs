@@ -261,6 +261,11 @@ impl KeyState {
     pub fn cool_down(&mut self, until: Time) {
         self.cooldown_until = Some(self.cooldown_until.map_or(until, |known| known.max(until)));
     }
+
+    /// It need not stay away any more.
+    pub fn end_rest(&mut self) {
+        self.cooldown_until = None;
+    }
 }
 
 /// When the first of several keys opens by time alone.

@@ -54,6 +54,8 @@ pub const TURN_ATTEMPTS: u32 = 6;
 pub const EVENT_CRASHES: u32 = 3;
 /// Engine restarts and drains one job survives before it is a dead letter.
 pub const JOB_RESTARTS: u32 = 10;
+/// How far from now a job may be put off: ten years.
+pub const LATER_MS: i64 = 3_653 * 24 * 60 * 60 * 1000;
 /// Attempts of a job whose queue says nothing.
 pub const JOB_ATTEMPTS: u32 = 3;
 /// How long a reply is kept for its idempotency key, and a resolved ticket for whoever asks.

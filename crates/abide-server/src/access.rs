@@ -43,6 +43,27 @@ impl FromRequestParts<App> for Caller {
     }
 }
 
+/// What a caller showed, to be looked at again while a long request lasts: a token may be revoked meanwhile.
+#[derive(Debug)]
+pub(crate) struct Credentials(HeaderMap);
+
+impl FromRequestParts<App> for Credentials {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Credentials, Infallible> {
+        let shown = parts.headers.get_all(header::AUTHORIZATION).iter();
+        Ok(Credentials(shown.map(|value| (header::AUTHORIZATION, value.clone())).collect()))
+    }
+}
+
+impl Credentials {
+    /// Whether they are still enough for what needs `role`.
+    pub(crate) async fn still_allow(&self, app: &App, role: Role) -> Result<(), ApiError> {
+        let (caller, _) = app.access().caller(app.engine(), &self.0).await?;
+        enough(caller, role)
+    }
+}
+
 /// What tells callers apart.
 #[derive(Debug)]
 pub(crate) struct Access {

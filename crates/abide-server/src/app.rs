@@ -12,6 +12,7 @@ use crate::services::Services;
 use crate::sync::{Feeds, Sockets};
 use abide_core::commit::Reply;
 use abide_core::json::Json;
+use abide_core::name::IdempotencyKey;
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::{Call, Engine};
@@ -126,8 +127,18 @@ impl App {
 
     /// Calls an object of a service, which answers now: the reply is the route's answer.
     pub(crate) async fn ask(&self, object: ObjectKey, call: &impl Serialize) -> Result<Json, ApiError> {
+        self.ask_once(object, call, None).await
+    }
+
+    /// The same. A call that is repeated under its key is made once.
+    pub(crate) async fn ask_once(
+        &self,
+        object: ObjectKey,
+        call: &impl Serialize,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Json, ApiError> {
         let body = Json::encode(call).map_err(|error| ApiError::bad(error.0))?;
-        match self.engine().call(Call { object, body, key: None }).await? {
+        match self.engine().call(Call { object, body, key }).await? {
             Reply::Now(reply) => Ok(reply),
             Reply::Later(_) => unreachable!("a service that answers later has its own way to say so"),
         }

@@ -1,9 +1,11 @@
 //! The long poll of remote workers: claim, or wait until claiming may give something.
 
+use crate::access::Credentials;
 use crate::app::App;
 use crate::error::{ApiError, stopping};
+use crate::role::Role;
 use abide_core::job::{AttemptEnd, Lease};
-use abide_core::name::{JobKind, QueueName, WorkerId};
+use abide_core::name::{IdempotencyKey, JobKind, QueueName, WorkerId};
 use abide_core::time::Time;
 use abide_engine::machine::Notice;
 use abide_store::write::{Claim, Claimed, WorkerCard};
@@ -34,10 +36,17 @@ pub(crate) struct Ask {
     pub(crate) max: usize,
     /// For this long.
     pub(crate) lease_ms: i64,
+    /// Its name for this claim, if it may ask again.
+    pub(crate) key: Option<IdempotencyKey>,
 }
 
 /// Claims jobs; if there are none, waits up to `wait` for some.
-pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lease>, ApiError> {
+pub(crate) async fn poll(
+    app: &App,
+    ask: &Ask,
+    wait: Duration,
+    credentials: &Credentials,
+) -> Result<Vec<Lease>, ApiError> {
     let mut notices = app.engine().notices();
     introduce(app, ask).await?;
     let until = Instant::now() + wait;
@@ -46,6 +55,7 @@ pub(crate) async fn poll(app: &App, ask: &Ask, wait: Duration) -> Result<Vec<Lea
         if app.drain().has_begun() {
             return Err(stopping());
         }
+        credentials.still_allow(app, Role::Operate).await?;
         let claimed = claim(app, ask).await?;
         if !claimed.leases.is_empty() || Instant::now() >= until {
             return Ok(claimed.leases);
@@ -68,11 +78,13 @@ fn time_to(app: &App, at: Time) -> Duration {
     Duration::from_millis(at.since(app.engine().now()).max(1).unsigned_abs())
 }
 
-/// Claims once. If the worker has hung up by the time the claim is durable, its jobs are handed back.
+/// Claims once. If the worker has hung up by the time the claim is durable, its jobs are handed back, unless the claim has
+/// a key: then it may ask for them again, or has done so already.
 async fn claim(app: &App, ask: &Ask) -> Result<Claimed, ApiError> {
-    let Ask { worker, queues, kinds, max, lease_ms } = ask.clone();
+    let Ask { worker, queues, kinds, max, lease_ms, key } = ask.clone();
+    let may_ask_again = key.is_some();
     // The engine draws the seed, whoever asks.
-    let claim = Write::Claim(Claim { worker, life: None, queues, kinds, max, lease_ms, seed: 0 });
+    let claim = Write::Claim(Claim { worker, life: None, queues, kinds, max, lease_ms, seed: 0, key });
     let (sender, receiver) = oneshot::channel();
     let app = app.clone();
     tokio::spawn(async move {
@@ -80,7 +92,9 @@ async fn claim(app: &App, ask: &Ask) -> Result<Claimed, ApiError> {
             Written::Claimed(claimed) => claimed,
             other => unreachable!("the store answered a claim with {other:?}"),
         });
-        if let Err(Ok(unwanted)) = sender.send(claimed) {
+        if let Err(Ok(unwanted)) = sender.send(claimed)
+            && !may_ask_again
+        {
             hand_back(&app, unwanted.leases).await;
         }
     });

@@ -132,6 +132,6 @@ impl World<'_> {
                 self.happen_in(150, Happening::Send(Box::new(errand)));
             }
         }
-        self.outsiders.forget(of);
+        self.lost_outside(of);
     }
 }

@@ -10,12 +10,21 @@ use abide_core::json::Json;
 use abide_core::name::LimitKey;
 use abide_engine::machine::Input;
 
+/// Longer than anything that goes well takes.
+const SLOW_MS: i64 = 1_000;
+
 impl World<'_> {
     pub(crate) fn run_job(&mut self, of: NodeLife, lease: Lease) {
         let lease = lease.lease;
         self.history.note(self.now, format_args!("n{} runs {lease:?}", of.node));
         self.nodes[of.node].running.insert(lease.job, lease);
         let (in_ms, finish) = self.attempt(&[]);
+        if in_ms > SLOW_MS {
+            self.counts.one("inside: slow worker");
+        }
+        if matches!(finish.end, AttemptEnd::Error { .. }) {
+            self.counts.one("inside: failed");
+        }
         if self.workers.once_in(6) {
             let note = Json::trusted("{\"half\":true}");
             let at = in_ms / 2;
@@ -27,6 +36,7 @@ impl World<'_> {
         }
         self.end_job(of, in_ms, lease, finish.clone());
         if self.may(Fault::BadWorker) && self.workers.once_in(12) {
+            self.counts.one("inside: ended twice");
             self.end_job(of, in_ms + 5, lease, finish);
         }
     }

@@ -68,6 +68,13 @@ fn go(options: &Options) -> ExitCode {
         }
         return ExitCode::FAILURE;
     }
+    if options.plan == (Plan { trace: options.plan.trace, ..Plan::default() })
+        && !(sum.short.is_empty() && sum.without.is_empty())
+    {
+        eprintln!("fewer events or crashes than there must be: {:?}", sum.short);
+        eprintln!("something never happened in: {:?}", sum.without);
+        return ExitCode::FAILURE;
+    }
     let missing = sum.counts.missing();
     if options.seeds >= many::ENOUGH && !missing.is_empty() && options.plan.is_whole() {
         eprintln!("never happened: {missing:?}");

@@ -8,7 +8,7 @@ use crate::outcome::{Violation, holds};
 use crate::plan::Fault;
 use crate::world::World;
 use abide_core::job::{Finish, Lease, LeaseRef, LeaseToken};
-use abide_core::name::{JobKind, QueueName, WorkerId};
+use abide_core::name::{IdempotencyKey, JobKind, QueueName, WorkerId};
 use abide_core::time::Time;
 use abide_engine::machine::{AskId, Input};
 use abide_store::write::{Claim, WorkerCard};
@@ -32,6 +32,8 @@ pub(crate) enum Act {
 pub(crate) enum AskFor {
     /// To get jobs; whoever is honest finishes them all.
     Claim { honest: bool },
+    /// To get jobs under a key: without an answer it is asked for again, so many times more.
+    Repeatable { claim: Box<Claim>, asks_left: u32 },
     /// Nothing that anybody waits for.
     Nothing,
 }
@@ -44,8 +46,14 @@ pub(crate) struct Outsiders {
 }
 
 impl Outsiders {
-    pub(crate) fn forget(&mut self, of: NodeLife) {
-        self.waiting.retain(|_, (at, _)| *at != of);
+    /// A name for a claim that nobody has used.
+    fn next_key(&self) -> IdempotencyKey {
+        IdempotencyKey::trusted(format!("claim-{}", self.next))
+    }
+
+    /// An engine died: takes out what it will never answer.
+    fn forget(&mut self, of: NodeLife) -> Vec<AskFor> {
+        self.waiting.extract_if(.., |_, (at, _)| *at == of).map(|(_, (_, why))| why).collect()
     }
 }
 
@@ -91,12 +99,43 @@ impl World<'_> {
                 }
                 Ok(())
             }
+            (why @ AskFor::Repeatable { .. }, Ok(Written::Claimed(claimed))) => {
+                if self.may(Fault::Liar) && self.workers.once_in(3) {
+                    self.counts.one("outside: answer to a claim lost");
+                    self.ask_again(why);
+                    return Ok(());
+                }
+                for lease in claimed.leases {
+                    self.pulled(&lease, false);
+                }
+                Ok(())
+            }
+            (why @ AskFor::Repeatable { .. }, Err(_)) => {
+                self.ask_again(why);
+                Ok(())
+            }
             (_, Ok(Written::Enqueued(enqueued))) => {
                 let lost = enqueued.iter().find(|one| self.checks.jobs.get(one.job()).is_none());
                 holds("nothing acknowledged is lost", lost.is_none(), || format!("{lost:?} is not there"))
             }
-            (AskFor::Claim { .. } | AskFor::Nothing, Ok(_) | Err(_)) => Ok(()),
+            (AskFor::Claim { .. } | AskFor::Repeatable { .. } | AskFor::Nothing, Ok(_) | Err(_)) => Ok(()),
         }
+    }
+
+    /// An engine died: nobody outside will be answered by it.
+    pub(crate) fn lost_outside(&mut self, of: NodeLife) {
+        for why in self.outsiders.forget(of) {
+            self.ask_again(why);
+        }
+    }
+
+    /// A claim got no answer: the worker does not know what it holds, and asks again under the same key.
+    fn ask_again(&mut self, why: AskFor) {
+        let AskFor::Repeatable { claim, asks_left: asks_left @ 1.. } = why else { return };
+        let write = Box::new(Write::Claim(*claim.clone()));
+        let why = AskFor::Repeatable { claim, asks_left: asks_left - 1 };
+        let in_ms = self.workers.between(1, LEASE_MS);
+        self.happen_in(in_ms, Happening::Outside(Box::new(Act::Ask(write, why))));
     }
 
     /// A worker outside pulls jobs that no engine runs.
@@ -118,8 +157,13 @@ impl World<'_> {
         }
         let max = if honest { 50 } else { self.workers.between(1, 4) as usize };
         let seed = self.workers.seed();
-        let claim = Claim { worker, life: None, queues, kinds, max, lease_ms: LEASE_MS, seed };
-        self.ask(Write::Claim(claim), AskFor::Claim { honest });
+        let key = (!honest && self.workers.once_in(2)).then(|| self.outsiders.next_key());
+        let claim = Claim { worker, life: None, queues, kinds, max, lease_ms: LEASE_MS, seed, key };
+        let why = match claim.key {
+            Some(_) => AskFor::Repeatable { claim: Box::new(claim.clone()), asks_left: 3 },
+            None => AskFor::Claim { honest },
+        };
+        self.ask(Write::Claim(claim), why);
     }
 
     /// In calm weather somebody does all that is to be done outside.

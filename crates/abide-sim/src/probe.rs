@@ -27,6 +27,7 @@ pub(crate) fn probe() -> Write {
         max: 1_000,
         lease_ms: 60_000,
         seed: 7,
+        key: None,
     })
 }
 
@@ -168,6 +169,7 @@ impl World<'_> {
         let is_new = |cause: &Cause| {
             key_of(cause).is_some_and(|key| causes.iter().all(|old| key_of(old) != Some(key)))
         };
+        self.counts.one("why: another answer after the cause was removed");
         holds(WHY_IS_TRUE, after.iter().any(is_new), || {
             format!("job {job} was held by {causes:?}; without them it is held by {after:?}")
         })

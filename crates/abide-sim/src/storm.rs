@@ -6,6 +6,7 @@ use crate::outcome::{Violation, holds};
 use crate::plan::Fault;
 use crate::world::World;
 use abide_core::event::EventRef;
+use abide_core::limits::CLOCK_JUMP_MS;
 use abide_engine::machine::Input;
 
 impl World<'_> {
@@ -142,7 +143,13 @@ impl World<'_> {
             1 => self.faults.between(5_001, 60_000),
             _ => self.faults.between(-3_000, 3_000),
         };
-        self.counts.one("fault: clock jumped");
+        self.counts.one(if by_ms.abs() <= CLOCK_JUMP_MS {
+            "fault: clock moved a little"
+        } else if by_ms < 0 {
+            "fault: clock jumped back"
+        } else {
+            "fault: clock jumped forward"
+        });
         self.history.note(self.now, format_args!("the clock of n{node} jumps by {by_ms} ms"));
         let state = &mut self.nodes[node];
         let of = NodeLife { node, life: state.life };

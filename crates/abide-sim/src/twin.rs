@@ -1,7 +1,10 @@
 //! Real SQLite on a disk that fails, beside the memory store: every answer of both must be the same.
 
-use abide_core::name::{QueueName, WorkerId};
+use abide_core::commit::TicketWrite;
+use abide_core::job::JobId;
+use abide_core::name::{IdempotencyKey, QueueName, WorkerId};
 use abide_core::object::ObjectKey;
+use abide_core::ticket::Ticket;
 use abide_core::time::Time;
 use abide_sqlite::SqliteStore;
 use abide_store::memory::MemoryStore;
@@ -10,6 +13,7 @@ use abide_store::view::JobFilter;
 use abide_store::write::WorkerCard;
 use abide_store::{Answer, Batch, Read, Reader, Store, StoreError, Write, Written};
 use abide_testdisk::{TestDisk, Trouble};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,6 +34,9 @@ struct Pair {
     disk: TestDisk,
     /// Batches so far: the last write of each leaves its number behind.
     batches: u64,
+    /// Replies that may be kept and tickets that may be open.
+    replies: BTreeSet<(ObjectKey, IdempotencyKey)>,
+    tickets: BTreeSet<Ticket>,
 }
 
 /// How a batch went that something happened to.
@@ -48,7 +55,8 @@ impl Twin {
     pub(crate) fn new(seed: u64) -> Result<Twin, StoreError> {
         let disk = TestDisk::new(seed);
         let sqlite = Some(open(&disk)?);
-        let pair = Pair { spec: MemoryStore::new(), sqlite, disk, batches: 0 };
+        let (replies, tickets) = (BTreeSet::new(), BTreeSet::new());
+        let pair = Pair { spec: MemoryStore::new(), sqlite, disk, batches: 0, replies, tickets };
         Ok(Twin(Arc::new(Mutex::new(pair))))
     }
 
@@ -123,6 +131,14 @@ impl Pair {
     /// The batch, and a write that says which it was.
     fn mark(&mut self, writes: &[Write]) -> Vec<Write> {
         self.batches += 1;
+        for write in writes {
+            let Write::Commit(commit) = write else { continue };
+            let reply = commit.keyed_reply.as_ref();
+            self.replies.extend(reply.map(|reply| (commit.object.clone(), reply.key.clone())));
+            self.tickets.extend(commit.tickets.iter().map(|write| match write {
+                TicketWrite::Open(ticket) | TicketWrite::Resolve(ticket, _) => ticket.clone(),
+            }));
+        }
         let mut marked = writes.to_vec();
         marked.push(Write::SetWorker(WorkerCard {
             worker: WorkerId::trusted(MARK),
@@ -165,7 +181,6 @@ impl Pair {
     fn compare(&mut self, now: Time) -> Result<(), StoreError> {
         let far = Time::MAX;
         let mut reads = vec![
-            (now, Read::Jobs(JobFilter { limit: ALL, ..JobFilter::default() })),
             (now, Read::Queues),
             (now, Read::Limits { after: None, limit: ALL }),
             (now, Read::Dead { after: None, limit: ALL }),
@@ -181,7 +196,20 @@ impl Pair {
             reads.push((now, Read::Load(load)));
             reads.push((now, Read::Messages { to: object, after: None, limit: ALL }));
         }
+        for (object, key) in &self.replies {
+            let (object, reply_for) = (object.clone(), Some(key.clone()));
+            reads.push((now, Read::Load(Load { object, wants: Vec::new(), reply_for })));
+        }
+        reads.extend(self.tickets.iter().map(|ticket| (now, Read::Ticket(ticket.clone()))));
+        reads.extend(self.jobs(now)?.into_iter().map(|job| (now, Read::Job(job))));
         reads.into_iter().try_for_each(|(at, read)| self.read(at, &read).map(drop))
+    }
+
+    fn jobs(&mut self, now: Time) -> Result<Vec<JobId>, StoreError> {
+        match self.read(now, &Read::Jobs(JobFilter { limit: ALL, ..JobFilter::default() }))? {
+            Answer::Jobs(page) => Ok(page.jobs.into_iter().map(|view| view.job).collect()),
+            other => Err(differs(format!("a question about jobs was answered with {other:?}"))),
+        }
     }
 
     fn objects(&mut self, now: Time) -> Result<Vec<ObjectKey>, StoreError> {

@@ -88,9 +88,11 @@ impl<'s> World<'s> {
         let registry = kinds::registry().map_err(|error| broken(error.to_string()))?;
         let drawn = *faults.pick(&[1, 1, 2, 2, 3]);
         let skewed = plan.faults.contains(&Fault::Skew);
+        let mut counts = Counts::default();
         let nodes = (0..plan.engines.unwrap_or(drawn))
             .map(|_| {
                 let skew_ms = faults.between(-400, 400);
+                counts.many("fault: clock differs", u64::from(skewed && skew_ms != 0));
                 Node::new(NodeClock::new(if skewed { skew_ms } else { 0 }, BEGAN))
             })
             .collect();
@@ -108,7 +110,7 @@ impl<'s> World<'s> {
             calls: Calls::default(),
             clients: Clients::default(),
             outsiders: Outsiders::default(),
-            counts: Counts::default(),
+            counts,
             history: History::new(BEGAN, plan.trace),
             delays,
             faults,

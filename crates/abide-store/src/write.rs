@@ -7,7 +7,7 @@ use abide_core::job::{AttemptWord, CoolDown, Finish, JobId, JobState, Lease, Lea
 use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
 use abide_core::log::Seq;
-use abide_core::name::{JobKind, LimitKey, QueueName, WorkerId};
+use abide_core::name::{IdempotencyKey, JobKind, LimitKey, QueueName, WorkerId};
 use abide_core::object::{Fence, Incarnation, Life, ObjectKey, Version};
 use abide_core::queue::QueuePolicy;
 use abide_core::ticket::{Resolution, Ticket};
@@ -124,7 +124,8 @@ pub enum Write {
         /// Whether its jobs stay.
         paused: bool,
     },
-    /// Sets or removes the policy of a key (`host:example.org`) or a class (`host:*`).
+    /// Sets or removes the policy of a key (`host:example.org`) or a class (`host:*`). Removing it also ends a rest of the
+    /// key.
     SetLimit {
         /// Which.
         key: LimitKey,
@@ -206,6 +207,8 @@ pub struct Claim {
     pub lease_ms: i64,
     /// For the tokens.
     pub seed: u64,
+    /// The worker's name for this claim: while it holds leases that it got under it, asking again gives those and no others.
+    pub key: Option<IdempotencyKey>,
 }
 
 /// Who takes which jobs.

@@ -1,50 +1,92 @@
 //! Sabotage: breaks a copy of the tree in one way after the other, and each must be noticed.
 //!
 //! A proof is worth what it would notice. Each patch of [`patches::PATCHES`] takes one promise away; the seeds or tests
-//! beside it must fail with it. A patch that no longer applies fails as well: then it has to follow the code.
+//! beside it must fail with it, and pass without it. A patch that no longer applies fails as well: then it has to follow
+//! the code. A run that does not end is killed and counts as a failure of its own: a person who waits for a test that
+//! hangs has not been told anything.
 
 mod patches;
+mod run;
 
 use anyhow::{Context, bail};
 use patches::{Catcher, PATCHES, Patch};
-use std::ffi::OsString;
+use run::Run;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Output};
+use std::process::{Command, ExitCode};
 
-/// Applies every patch whose name contains `only` to a copy of the tree, one at a time.
-pub(crate) fn run(root: &Path, only: &str) -> anyhow::Result<ExitCode> {
+/// Applies every patch whose name contains one of `names` to a copy of the tree, one at a time; all if there is none.
+pub(crate) fn run(root: &Path, names: &[&str]) -> anyhow::Result<ExitCode> {
+    let patches = chosen(names)?;
     let copy = std::env::temp_dir().join(format!("abide-sabotage-{}", std::process::id()));
     copy_tree(root, &copy)?;
-    let mut missed = 0;
-    for patch in PATCHES.iter().filter(|patch| patch.name.contains(only)) {
-        let verdict = try_one(&copy, patch)?;
-        missed += u32::from(verdict != Verdict::Caught);
-        println!("{:<12} {:<44} {}", verdict.word(), patch.name, patch.catcher.arguments().join(" "));
-    }
+    let all_caught = break_and_run(&copy, &patches);
     std::fs::remove_dir_all(&copy).with_context(|| format!("{} cannot be removed", copy.display()))?;
-    Ok(if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if all_caught? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn chosen(names: &[&str]) -> anyhow::Result<Vec<&'static Patch>> {
+    let fits = |patch: &Patch, name: &str| patch.name.contains(name);
+    if let Some(unknown) = names.iter().find(|name| !PATCHES.iter().any(|patch| fits(patch, name))) {
+        let all: Vec<&str> = PATCHES.iter().map(|patch| patch.name).collect();
+        bail!("no patch has a name that contains {unknown:?}; there are:\n  {}", all.join("\n  "));
+    }
+    let is_chosen = |patch: &&Patch| names.is_empty() || names.iter().any(|name| fits(patch, name));
+    Ok(PATCHES.iter().filter(is_chosen).collect())
+}
+
+fn break_and_run(copy: &Path, patches: &[&Patch]) -> anyhow::Result<bool> {
+    let mut all_caught = true;
+    let mut pass_unbroken: Vec<Catcher> = Vec::new();
+    for patch in patches {
+        let catcher = patch.catcher;
+        if !pass_unbroken.contains(&catcher) {
+            if let Some(why) = fails_unbroken(copy, catcher)? {
+                bail!("without any patch, cargo {} does not pass: {why}", catcher.arguments().join(" "));
+            }
+            pass_unbroken.push(catcher);
+        }
+        let verdict = try_one(copy, patch)?;
+        all_caught &= matches!(verdict, Verdict::Caught(_));
+        println!("{:<9} {:<50} {}", verdict.word(), patch.name, catcher.arguments().join(" "));
+        if let Verdict::Caught(line) | Verdict::DoesNotBuild(line) = &verdict {
+            println!("          {line}");
+        }
+    }
+    Ok(all_caught)
+}
+
+/// A catcher that fails anyway catches nothing.
+fn fails_unbroken(copy: &Path, catcher: Catcher) -> anyhow::Result<Option<String>> {
+    Ok(match (run::cargo(copy, &catcher.build())?, run::cargo(copy, &catcher.arguments())?) {
+        (Run::Passed, Run::Passed) => None,
+        (Run::Failed(why), _) | (_, Run::Failed(why)) => Some(why),
+        (Run::Hung, _) | (_, Run::Hung) => Some("it does not end".to_owned()),
+    })
 }
 
 /// What became of a patch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Verdict {
-    /// The catcher failed, as it must.
-    Caught,
+    /// The catcher failed, as it must; with what it said.
+    Caught(String),
     /// The catcher passed.
     Missed,
+    /// The catcher did not end.
+    Hung,
     /// The text it replaces is not there exactly once.
     DoesNotApply,
-    /// The patched tree does not build.
-    DoesNotBuild,
+    /// The patched tree does not build; with what the compiler said.
+    DoesNotBuild(String),
 }
 
 impl Verdict {
-    fn word(self) -> &'static str {
+    fn word(&self) -> &'static str {
         match self {
-            Verdict::Caught => "caught",
+            Verdict::Caught(_) => "caught",
             Verdict::Missed => "MISSED",
+            Verdict::Hung => "HUNG",
             Verdict::DoesNotApply => "NO MATCH",
-            Verdict::DoesNotBuild => "NO BUILD",
+            Verdict::DoesNotBuild(_) => "NO BUILD",
         }
     }
 }
@@ -55,15 +97,14 @@ fn try_one(copy: &Path, patch: &Patch) -> anyhow::Result<Verdict> {
         std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
     let Some(broken) = broken(&text, patch) else { return Ok(Verdict::DoesNotApply) };
     std::fs::write(&path, broken)?;
-    let built = cargo(copy, &patch.catcher.build())?;
-    let verdict = if built.status.success() {
-        match cargo(copy, &patch.catcher.arguments())?.status.success() {
-            true => Verdict::Missed,
-            false => Verdict::Caught,
-        }
-    } else {
-        eprintln!("{}", String::from_utf8_lossy(&built.stderr));
-        Verdict::DoesNotBuild
+    let verdict = match run::cargo(copy, &patch.catcher.build())? {
+        Run::Failed(why) => Verdict::DoesNotBuild(why),
+        Run::Hung => Verdict::Hung,
+        Run::Passed => match run::cargo(copy, &patch.catcher.arguments())? {
+            Run::Passed => Verdict::Missed,
+            Run::Failed(why) => Verdict::Caught(why),
+            Run::Hung => Verdict::Hung,
+        },
     };
     std::fs::write(&path, text)?;
     Ok(verdict)
@@ -72,13 +113,6 @@ fn try_one(copy: &Path, patch: &Patch) -> anyhow::Result<Verdict> {
 /// The text with the patch applied, if what it replaces is there exactly once.
 fn broken(text: &str, patch: &Patch) -> Option<String> {
     (text.matches(patch.find).count() == 1).then(|| text.replacen(patch.find, patch.replace, 1))
-}
-
-fn cargo(copy: &Path, arguments: &[&str]) -> anyhow::Result<Output> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(cargo);
-    command.args(arguments).current_dir(copy).env_remove("CARGO_MANIFEST_DIR");
-    command.output().with_context(|| format!("cargo {} could not run", arguments.join(" ")))
 }
 
 /// Copies every file that git knows of.
@@ -131,5 +165,16 @@ mod tests {
             assert!(broken(&text, patch).is_some_and(|broken| broken != text), "{}", patch.name);
         }
         assert!(PATCHES.len() >= 15);
+    }
+
+    #[test]
+    fn a_name_chooses_and_an_unknown_one_is_refused() {
+        let names =
+            |given: &[&str]| -> Vec<&str> { chosen(given).unwrap().iter().map(|patch| patch.name).collect() };
+        assert_eq!(names(&["the fence"]), ["drop the fence"]);
+        assert_eq!(names(&["late ack", "the fence"]), ["drop the fence", "let a late ack win"]);
+        assert_eq!(names(&[]).len(), PATCHES.len());
+        let refused = chosen(&["fence", "fnece"]).err().unwrap().to_string();
+        assert!(refused.starts_with("no patch has a name that contains \"fnece\""), "{refused}");
     }
 }

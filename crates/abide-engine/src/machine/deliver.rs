@@ -55,7 +55,7 @@ impl Machine {
     }
 
     fn push(&mut self, id: SlotId, delivery: Delivery) {
-        self.slots.get(id).events.push_back(delivery);
+        self.slots.get(id).await_turn(delivery);
         self.enqueue_slot(id);
     }
 

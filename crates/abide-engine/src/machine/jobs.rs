@@ -207,6 +207,7 @@ impl Machine {
                 max: slots,
                 lease_ms: self.options.lease_ms,
                 seed: self.secret.draw(),
+                key: None,
             };
             self.write(WriteFor::Claim { pool: index, slots }, Write::Claim(claim));
         }

@@ -222,6 +222,16 @@ impl Slot {
         }
     }
 
+    /// Puts an event behind those that wait for their turn.
+    pub(super) fn await_turn(&mut self, delivery: Delivery) {
+        push_lean(&mut self.events, delivery);
+    }
+
+    /// Puts a turn that was run behind those that wait for the store.
+    pub(super) fn await_store(&mut self, delivery: Delivery, then: Then) {
+        push_lean(&mut self.pending, Pending { delivery, then });
+    }
+
     /// Whether nothing is under way and it can be dropped.
     pub(super) fn is_idle(&self) -> bool {
         self.events.is_empty()
@@ -306,6 +316,15 @@ impl Slot {
             self.events.push_front(pending.delivery);
         }
     }
+}
+
+/// Pushes with room for one at first. Most objects in memory have at most one event at a time, and a queue's usual first
+/// room for four would be most of what they hold.
+fn push_lean<T>(queue: &mut VecDeque<T>, item: T) {
+    if queue.capacity() == 0 {
+        queue.reserve_exact(1);
+    }
+    queue.push_back(item);
 }
 
 /// All slots, by id and by object.

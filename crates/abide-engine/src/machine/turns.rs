@@ -210,7 +210,7 @@ impl Machine {
         self.slots.get(id).advance(&commit, by, next_life);
         let token = self.write(WriteFor::Turn(id), Write::Commit(Box::new(commit)));
         let then = Then::Commit { token, reply };
-        self.slots.get(id).pending.push_back(Pending { delivery, then });
+        self.slots.get(id).await_store(delivery, then);
     }
 
     /// On a call an error is a reply; on anything else it is a failed turn.
@@ -219,7 +219,7 @@ impl Machine {
             Origin::Call { .. } => self.answer_in_order(id, delivery, Err(error)),
             Origin::Message { .. } | Origin::Alarm { .. } | Origin::Entries { .. } => {
                 let then = Then::Fail(error.to_string());
-                self.slots.get(id).pending.push_back(Pending { delivery, then });
+                self.slots.get(id).await_store(delivery, then);
                 self.settle(id);
             }
         }
@@ -234,7 +234,7 @@ impl Machine {
                 self.out.push(Output::Reply(*call, answer));
                 return;
             }
-            self.slots.get(id).pending.push_back(Pending { delivery, then: Then::Answer(answer) });
+            self.slots.get(id).await_store(delivery, Then::Answer(answer));
             return;
         }
         let slot = self.slots.get(id);
@@ -247,7 +247,7 @@ impl Machine {
         };
         let check = Write::Check { object: slot.object.clone(), fence: head.fence };
         let token = self.write(WriteFor::Turn(id), check);
-        self.slots.get(id).pending.push_back(Pending { delivery, then: Then::Check { token, answer } });
+        self.slots.get(id).await_store(delivery, Then::Check { token, answer });
     }
 }
 

@@ -132,6 +132,7 @@ async fn leased(engine: &Engine, lease_ms: i64) -> JobId {
         max: 1,
         lease_ms,
         seed: 0,
+        key: None,
     };
     let Written::Claimed(claimed) = engine.write(Write::Claim(claim)).await.unwrap() else { panic!() };
     assert_eq!(claimed.leases.len(), 1);

@@ -8,11 +8,11 @@ use crate::path::At;
 use crate::routes::lease::lease_ms;
 use abide_core::job::{AttemptEnd, CoolDown, Finish, JobId, JobState, LeaseRef, LeaseToken, RetryWish};
 use abide_core::json::Json as JsonText;
-use abide_core::limits::{LIMIT_KEYS_PER_JOB, PROGRESS_BYTES, VALUE_BYTES, cut_reason, within};
+use abide_core::limits::{LATER_MS, LIMIT_KEYS_PER_JOB, PROGRESS_BYTES, VALUE_BYTES, cut_reason, within};
 use abide_core::name::LimitKey;
 use abide_core::time::Time;
 use abide_store::write::Renewal;
-use abide_store::{Write, Written};
+use abide_store::{Answer, Read, Write, Written};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -131,12 +131,35 @@ pub(crate) async fn finish(
 ) -> Result<Json<FinishedDocument>, ApiError> {
     let lease = LeaseRef { job, attempt: request.attempt, token: request.token };
     let finish = finish_of(request)?;
+    if !finish.cool_down.is_empty() {
+        check_rests(&app, job, &finish.cool_down).await?;
+    }
     let Written::Finished(finished) = app.write(Write::Finish { lease, finish, seed: 0 }).await? else {
         unreachable!("the store answers a finish in kind")
     };
     let finished = finished.map_err(|lost| about(lease, lost))?;
     let (state, run_at, repeated) = (finished.state, finished.run_at, finished.repeated);
     Ok(Json(FinishedDocument { job, state, run_at, repeated }))
+}
+
+/// A worker may have its job's keys rest, and keys of the same classes: a redirect leads to another host.
+async fn check_rests(app: &App, job: JobId, rests: &[CoolDown]) -> Result<(), ApiError> {
+    let Answer::Job(view) = app.read(Read::Job(job)).await? else {
+        unreachable!("the store answers about a job in kind")
+    };
+    // Of a job that is not there the finish itself will say so.
+    let Some(view) = view else { return Ok(()) };
+    let own = LimitKey::of_queue(&view.queue);
+    let is_near = |key: &LimitKey| {
+        let near = |held: &LimitKey| held == key || (held.class().is_some() && held.class() == key.class());
+        *key == own || view.limit_keys.iter().any(near)
+    };
+    match rests.iter().find(|rest| !is_near(&rest.key)) {
+        None => Ok(()),
+        Some(CoolDown { key, .. }) => Err(ApiError::bad(format!(
+            "{key} is to rest: job {job} has no such limit key, nor one of its class"
+        ))),
+    }
 }
 
 fn about(lease: LeaseRef, lost: abide_store::write::LeaseLost) -> ApiError {
@@ -150,6 +173,11 @@ fn finish_of(request: FinishRequest) -> Result<Finish, ApiError> {
     if let Some(long) = cool_down.iter().find(|rest| !(0..=COOL_DOWN_MS).contains(&rest.for_ms)) {
         let (key, for_ms) = (&long.key, long.for_ms);
         return Err(ApiError::bad(format!("{key} is to rest for {for_ms} ms: give 0 to {COOL_DOWN_MS}")));
+    }
+    if let Some(RetryWish::AfterMs(after_ms)) = retry
+        && !(0..=LATER_MS).contains(&after_ms)
+    {
+        return Err(ApiError::bad(format!("after_ms is {after_ms}: give 0 to {LATER_MS}")));
     }
     let end = match (end, result, reason, retry) {
         (End::Done, result, None, None) => {

@@ -8,8 +8,10 @@ use crate::params::Params;
 use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
+use crate::routes::objects::Key;
 use abide_coordinator::{Call, Invalid, Page, Processor, ProcessorCall, ResultBy, calls};
 use abide_core::json::Json as JsonText;
+use abide_core::name::IdempotencyKey;
 use abide_core::object::ObjectKey;
 use abide_engine::Object;
 use axum::Json;
@@ -83,12 +85,22 @@ async fn item(State(app): State<App>, At((name, work_id)): At<Item>) -> Answered
     ask(&app, &name, &Call::item(&work_id)).await
 }
 
-async fn submit(State(app): State<App>, At(name): At<String>, AnyBody(body): AnyBody) -> Answered {
-    ask(&app, &name, &Call::submit(&value(&body)?)?).await
+async fn submit(
+    State(app): State<App>,
+    At(name): At<String>,
+    Key(key): Key,
+    AnyBody(body): AnyBody,
+) -> Answered {
+    ask_once(&app, &name, &Call::submit(&value(&body)?)?, key).await
 }
 
-async fn submit_batch(State(app): State<App>, At(name): At<String>, AnyBody(body): AnyBody) -> Answered {
-    ask(&app, &name, &Call::submit_batch(&value(&body)?)?).await
+async fn submit_batch(
+    State(app): State<App>,
+    At(name): At<String>,
+    Key(key): Key,
+    AnyBody(body): AnyBody,
+) -> Answered {
+    ask_once(&app, &name, &Call::submit_batch(&value(&body)?)?, key).await
 }
 
 async fn process(State(app): State<App>, At((name, work_id)): At<Item>, AnyBody(body): AnyBody) -> Answered {
@@ -136,8 +148,12 @@ fn value(body: &JsonText) -> Result<Value, ApiError> {
 
 /// Asks the coordinator `name`; its reply is the answer.
 async fn ask(app: &App, name: &str, call: &Call) -> Answered {
+    ask_once(app, name, call, None).await
+}
+
+async fn ask_once(app: &App, name: &str, call: &Call, key: Option<IdempotencyKey>) -> Answered {
     let object = calls::coordinator(name).map_err(ApiError::from)?;
-    Ok(Json(app.ask(object, call).await?))
+    Ok(Json(app.ask_once(object, call, key).await?))
 }
 
 async fn ask_processor(app: &App, name: &str, call: &ProcessorCall) -> Answered {

@@ -1,5 +1,6 @@
 //! `/v1/events`: what changes, live, as server-sent events.
 
+use crate::access::Credentials;
 use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
@@ -83,6 +84,7 @@ enum ChangeDocument<'a> {
 /// A reader of the feed.
 struct Reader {
     app: App,
+    credentials: Credentials,
     cursor: Cursor,
     filter: Filter,
     /// Events that are to be sent before more are asked for.
@@ -93,6 +95,7 @@ struct Reader {
 async fn follow(
     State(app): State<App>,
     headers: HeaderMap,
+    credentials: Credentials,
     Params(params): Params<EventParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let object = params.object.map(|object| object.parse::<ObjectKey>()).transpose()?;
@@ -112,7 +115,7 @@ async fn follow(
     };
     let ready =
         first.map(|word| Event::default().event(word).id(feed.id(cursor)).data("{}")).into_iter().collect();
-    let reader = Reader { cursor, filter, ready, _place: place, app };
+    let reader = Reader { cursor, filter, ready, _place: place, app, credentials };
     let events = stream::unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
         Some((Ok(event), reader))
@@ -121,15 +124,24 @@ async fn follow(
 }
 
 impl Reader {
-    /// The next event; none when the server stops.
+    /// The next event; none when the server stops, or when the reader's token is void.
     async fn next(&mut self) -> Option<Event> {
         if let Some(event) = self.ready.pop_front() {
             return Some(event);
         }
         let app = self.app.clone();
-        let page = tokio::select! {
-            page = app.feed().next(self.cursor, &self.filter) => page,
-            () = app.drain().begun() => return None,
+        let page = loop {
+            let page = tokio::select! {
+                page = app.feed().next(self.cursor, &self.filter) => Some(page),
+                () = tokio::time::sleep(KEEP_ALIVE) => None,
+                () = app.drain().begun() => return None,
+            };
+            if self.credentials.still_allow(&app, Role::Read).await.is_err() {
+                return None;
+            }
+            if let Some(page) = page {
+                break page;
+            }
         };
         match page {
             Page::Entries(found, after) => {

@@ -12,7 +12,7 @@ use crate::path::At;
 use crate::sentence::sentence;
 use abide_core::job::{Attempt, JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
-use abide_core::limits::{ENQUEUE_ITEMS, within};
+use abide_core::limits::{ENQUEUE_ITEMS, LATER_MS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
 use abide_core::object::ObjectKey;
 use abide_core::retry::Backoff;
@@ -60,6 +60,9 @@ struct JobDocument {
 struct ManyDocument {
     jobs: Vec<JsonText>,
 }
+
+/// The last instant that everybody can write down: the end of the year 9999.
+const LAST: Time = Time(253_402_300_799_999);
 
 /// Tells one job from many.
 #[derive(Debug, Deserialize)]
@@ -127,10 +130,13 @@ fn new_job(text: &JsonText, now: Time) -> Result<NewJob, ApiError> {
     let document: JobDocument = decode(text.as_str())?;
     let run_at = match (document.run_at, document.delay_ms) {
         (Some(_), Some(_)) => return Err(ApiError::bad("run_at and delay_ms exclude each other: give one")),
-        (None, Some(delay_ms)) if delay_ms < 0 => {
-            return Err(ApiError::bad(format!("delay_ms is {delay_ms}: it cannot be negative")));
+        (None, Some(delay_ms)) if !(0..=LATER_MS).contains(&delay_ms) => {
+            return Err(ApiError::bad(format!("delay_ms is {delay_ms}: give 0 to {LATER_MS}")));
         }
         (None, Some(delay_ms)) => Some(now.plus_ms(delay_ms)),
+        (Some(run_at), None) if run_at > LAST => {
+            return Err(ApiError::bad(format!("run_at is {}: give a time before the year 10000", run_at.0)));
+        }
         (run_at, None) => run_at,
     };
     if document.max_attempts == Some(0) {

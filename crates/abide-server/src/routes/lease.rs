@@ -1,9 +1,11 @@
 //! `/v1/lease`: jobs for workers outside of the process.
 
+use crate::access::Credentials;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::error::ApiError;
 use crate::poll::{Ask, poll};
+use crate::routes::objects::Key;
 use crate::wait;
 use abide_core::job::Lease;
 use abide_core::limits::{CLAIM_ITEMS, LEASE_MS};
@@ -34,9 +36,11 @@ pub(crate) struct Leases {
     leases: Vec<Lease>,
 }
 
-/// Leases jobs, waiting for some if asked to.
+/// Leases jobs, waiting for some if asked to. Under a key that was used before, what is still held of that claim.
 pub(crate) async fn lease(
     State(app): State<App>,
+    credentials: Credentials,
+    Key(key): Key,
     JsonBody(request): JsonBody<LeaseRequest>,
 ) -> Result<Json<Leases>, ApiError> {
     let wait = wait::duration(request.wait_ms)?;
@@ -46,10 +50,11 @@ pub(crate) async fn lease(
         worker: request.worker,
         queues: request.queues,
         kinds: request.kinds,
+        key,
     };
     count("the number of queues", ask.queues.len(), NAMES)?;
     count("the number of kinds", ask.kinds.len(), NAMES)?;
-    Ok(Json(Leases { leases: poll(&app, &ask, wait).await? }))
+    Ok(Json(Leases { leases: poll(&app, &ask, wait, &credentials).await? }))
 }
 
 fn count(what: &str, given: usize, range: std::ops::RangeInclusive<usize>) -> Result<usize, ApiError> {

@@ -81,7 +81,7 @@ pub(crate) async fn set(
     Ok(Json(PolicyDocument { key, policy }))
 }
 
-/// Removes the policy of a key or a class; without one it allows everything, or what its class says.
+/// Removes the policy of a key or a class, and ends a key's rest; without one it allows everything, or what its class says.
 pub(crate) async fn remove(
     State(app): State<App>,
     At(key): At<LimitKey>,

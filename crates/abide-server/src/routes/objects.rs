@@ -54,8 +54,8 @@ pub(crate) async fn call(
     }
 }
 
-/// The idempotency key of a call, if it has one.
-pub(crate) struct Key(Option<IdempotencyKey>);
+/// The idempotency key of a call or claim, if it has one.
+pub(crate) struct Key(pub(crate) Option<IdempotencyKey>);
 
 impl FromRequestParts<App> for Key {
     type Rejection = ApiError;

@@ -1,6 +1,7 @@
 //! Tokens and roles: who may use which route.
 
 use crate::client::Reply;
+use crate::events::Events;
 use crate::server::{LOCAL_TOKEN, Server};
 use abide_server::{Role, routes};
 use serde_json::{Value, json};
@@ -66,6 +67,51 @@ fn a_token_is_shown_once_and_revoked_at_once() {
     assert_eq!(refused.header("www-authenticate"), Some("Bearer"));
     assert_eq!(server.ask_as(&secret, "GET /health", "").status, 401, "a token that is shown must be right");
     assert_eq!(server.ask_as(LOCAL_TOKEN, &format!("DELETE /v1/tokens/{id}"), "").status, 404);
+}
+
+#[test]
+fn a_revoked_token_gets_nothing_more_from_requests_that_are_open() {
+    let server = Server::with_tokens();
+    let (reader, reader_id) = token(&server, "read");
+    let (worker, worker_id) = token(&server, "operate");
+    let mut events = Events::open(&server, "/v1/events", &format!("Authorization: Bearer {reader}\r\n"));
+    assert_eq!(events.next().map(|event| event.data), Some(json!({})), "it begins");
+    let kept_from_them = std::thread::scope(|scope| {
+        let poll = scope.spawn(|| {
+            let ask = json!({ "worker": "w", "queues": ["q"], "kinds": ["k"], "wait_ms": 20_000 });
+            server.ask_as(&worker, "POST /v1/lease", &ask.to_string())
+        });
+        let later = json!({ "queue": "q", "kind": "k", "delay_ms": 3_600_000 }).to_string();
+        let later = server.ask_as(LOCAL_TOKEN, "POST /v1/jobs", &later).json()["job"].clone();
+        let why = || server.ask_as(LOCAL_TOKEN, &format!("GET /v1/jobs/{later}/why"), "").json();
+        while why()["causes"].as_array().expect("as it is documented").len() > 1 {
+            std::thread::yield_now();
+        }
+        for id in [reader_id, worker_id] {
+            assert_eq!(server.ask_as(LOCAL_TOKEN, &format!("DELETE /v1/tokens/{id}"), "").status, 200);
+        }
+        let job = json!({ "queue": "q", "kind": "k" }).to_string();
+        let job = server.ask_as(LOCAL_TOKEN, "POST /v1/jobs", &job).json()["job"].clone();
+        let refused = poll.join().unwrap();
+        assert_eq!(refusal(&refused), Some((401, "unauthorized".to_owned())), "{refused}");
+        let shown = server.ask_as(LOCAL_TOKEN, &format!("GET /v1/jobs/{job}"), "").json();
+        assert_eq!(shown["state"], json!("ready"), "nobody has it");
+        job
+    });
+    // What changed before may still come; then the stream ends.
+    while let Some(event) = events.next() {
+        assert_ne!(event.data["job"], kept_from_them);
+    }
+}
+
+#[test]
+fn what_proves_somebody_is_hidden_however_it_is_written() {
+    let server = Server::with_tokens();
+    let (reader, _) = token(&server, "read");
+    let job = r#"{"queue":"q","kind":"k","payload":{"pr\u006fof":"SECRET","other":1}}"#;
+    let job = server.ask_as(LOCAL_TOKEN, "POST /v1/jobs", job).json()["job"].clone();
+    let shown = server.ask_as(&reader, &format!("GET /v1/jobs/{job}"), "");
+    assert_eq!(shown.json()["payload"], json!({ "other": 1 }), "{shown}");
 }
 
 #[test]

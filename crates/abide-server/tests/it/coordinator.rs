@@ -92,6 +92,25 @@ fn bodies_that_are_not_valid_are_answered_field_by_field() {
 }
 
 #[test]
+fn a_submission_that_is_repeated_under_its_key_is_made_once() {
+    let server = Server::start();
+    let send = |path: &str, key: &str, body: &Value| {
+        let line = format!("POST /coordinator/main/queue{path}");
+        server.client().request(&line, &[("Idempotency-Key", key)], &body.to_string()).unwrap()
+    };
+    let one = json!({ "message": "a", "delay": 0 });
+    let first = send("", "k1", &one);
+    assert_eq!(first.status, 200, "{first}");
+    assert_eq!(send("", "k1", &one).json(), first.json());
+    let reused = send("", "k1", &json!({ "message": "b", "delay": 0 }));
+    assert_eq!((reused.status, &reused.json()["error"]["code"]), (422, &json!("key_reused")), "{reused}");
+    let many = json!({ "messages": ["c", "d"], "delay": 0 });
+    let batch = send("/batch", "k2", &many);
+    assert_eq!(send("/batch", "k2", &many).json(), batch.json(), "{batch}");
+    assert_eq!(finished(&server, 3).len(), 3);
+}
+
+#[test]
 fn clear_forgets_and_cancels() {
     let server = Server::start();
     let job = || server.ok("GET /v1/jobs?queue=work-queue", "")["jobs"][0].clone();

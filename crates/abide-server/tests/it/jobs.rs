@@ -38,7 +38,7 @@ fn a_bad_job_is_named_and_nothing_enters() {
     "#);
     for (part, sentence) in [
         (r#""run_at":1,"delay_ms":1"#, "run_at and delay_ms exclude each other: give one"),
-        (r#""delay_ms":-1"#, "delay_ms is -1: it cannot be negative"),
+        (r#""delay_ms":-1"#, "delay_ms is -1: give 0 to 315619200000"),
         (r#""max_attempts":0"#, "max_attempts is 0: a job has at least 1 attempt"),
     ] {
         let reply = server.ask("POST /v1/jobs", &format!(r#"{{"queue":"q","kind":"k",{part}}}"#));

@@ -90,6 +90,9 @@ fn what_nobody_can_mean_is_refused() {
             "backoff is 9999999999999",
         ),
         ("PUT /v1/limits/a", rates, "17 rates are given"),
+        ("POST /v1/jobs", job(r#""payload":{"x":1e999}"#), "number out of range"),
+        ("POST /v1/jobs", job(r#""delay_ms":9223372036854775807"#), "delay_ms is 9223372036854775807"),
+        ("POST /v1/jobs", job(r#""run_at":9223372036854775807"#), "run_at is 9223372036854775807"),
         ("GET /v1/jobs?owner=nobody", String::new(), "name an object by kind and name"),
     ];
     for (line, body, sentence) in cases {

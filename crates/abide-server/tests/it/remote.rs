@@ -72,7 +72,7 @@ fn a_poll_sees_a_job_become_due() {
 #[test]
 fn a_worker_that_asks_is_known() {
     let server = Server::start();
-    let job = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let job = enqueue(&server, &json!({ "delay_ms": 9_999_999_999_i64 }));
     let causes = || {
         let why = server.ok(&format!("GET /v1/jobs/{job}/why"), "");
         let causes = why["causes"].as_array().unwrap().iter();
@@ -138,6 +138,10 @@ fn an_end_that_makes_no_sense_is_refused() {
         json!({ "end": "handed_back", "reason": "?" }),
         json!({ "end": "finished" }),
         json!({ "end": "done", "cool_down": [{ "key": "a", "for_ms": -1 }] }),
+        json!({ "end": "done", "cool_down": [{ "key": "host:a", "for_ms": 1 }] }),
+        json!({ "end": "done", "cool_down": [{ "key": "queue:mail", "for_ms": 1 }] }),
+        json!({ "end": "error", "reason": "?", "retry": { "after_ms": -5 } }),
+        json!({ "end": "error", "reason": "?", "retry": { "after_ms": i64::MAX } }),
         json!({ "end": "done", "token": "nonsense" }),
     ] {
         assert_eq!(
@@ -193,6 +197,17 @@ fn retry_after_moves_the_key() {
     let why = server.ok(&format!("GET /v1/jobs/{other}/why"), "");
     assert_eq!(why["causes"][0]["cause"], json!("cooling_down"), "{why}");
     assert_eq!(server.ok("POST /v1/lease", &ask(0)), json!({ "leases": [] }));
+    server.ok("DELETE /v1/limits/host:a", "");
+    assert_eq!(server.ok("POST /v1/lease", &ask(0))["leases"][0]["job"], json!(other), "the rest is over");
+}
+
+#[test]
+fn a_redirect_may_rest_another_key_of_the_class() {
+    let server = Server::start();
+    enqueue(&server, &json!({ "limit_keys": ["host:a"] }));
+    let lease = lease(&server);
+    let rests = json!([{ "key": "host:b", "for_ms": 9 }, { "key": "queue:q", "for_ms": 9 }]);
+    assert_eq!(say(&server, &lease, "finish", json!({ "end": "done", "cool_down": rests })).status, 200);
 }
 
 #[test]
@@ -217,7 +232,7 @@ fn a_bad_ask_is_refused() {
 #[test]
 fn draining_hands_out_nothing() {
     let mut server = Server::start();
-    let job = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let job = enqueue(&server, &json!({ "delay_ms": 9_999_999_999_i64 }));
     let mut poll = server.client();
     let body = ask(30_000);
     let head =
@@ -228,4 +243,48 @@ fn draining_hands_out_nothing() {
     let reply = poll.read().unwrap();
     assert_eq!((reply.status, &reply.json()["error"]["code"]), (503, &json!("stopping")));
     wait_for_end();
+}
+
+fn ask_under(server: &Server, key: &str) -> Value {
+    let reply = server.client().request("POST /v1/lease", &[("Idempotency-Key", key)], &ask(0)).unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    reply.json()["leases"].clone()
+}
+
+#[test]
+fn a_worker_that_got_no_answer_asks_again_under_its_key() {
+    let server = Server::start();
+    let job = enqueue(&server, &json!({ "max_attempts": 1 }));
+    let first = ask_under(&server, "one");
+    let again = ask_under(&server, "one");
+    for part in ["job", "attempt", "token", "payload"] {
+        assert_eq!(again[0][part], first[0][part], "{part}");
+    }
+    assert_eq!((&again[0]["job"], again.as_array().unwrap().len()), (&json!(job), 1));
+    assert!(again[0]["lease_expires_at"].as_i64() >= first[0]["lease_expires_at"].as_i64());
+    assert_eq!(
+        (ask_under(&server, "two"), server.ok("POST /v1/lease", &ask(0))["leases"].clone()),
+        (json!([]), json!([]))
+    );
+    assert_eq!(say(&server, &again[0], "finish", json!({ "end": "done" })).status, 200);
+    assert_eq!(server.ok(&format!("GET /v1/jobs/{job}"), "")["attempts"].as_array().unwrap().len(), 1);
+    assert_eq!(ask_under(&server, "one"), json!([]));
+}
+
+#[test]
+fn a_worker_that_hung_up_finds_its_job_under_its_key() {
+    let server = Server::start();
+    let other = enqueue(&server, &json!({ "run_at": 99_999_999_999_999_i64 }));
+    let (mut poll, body) = (server.client(), ask(30_000));
+    let head = format!(
+        "POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    poll.send((head + &body).as_bytes()).unwrap();
+    while server.ask(&format!("GET /v1/jobs/{other}/why"), "").body.contains("no_worker") {}
+    let job = enqueue(&server, &json!({ "max_attempts": 1 }));
+    drop(poll);
+    // Whether or not the poll took it before it ended: nothing was handed back, and nobody lost an attempt.
+    let found = ask_under(&server, "k");
+    assert_eq!((&found[0]["job"], &found[0]["attempt"]), (&json!(job), &json!(1)));
 }

@@ -5,10 +5,11 @@ use crate::counts::Counts;
 use crate::outcome::{Violation, holds};
 use abide_core::commit::Commit;
 use abide_core::job::{AttemptEnd, JobId, JobOutcome, JobState, Lease, LeaseRef};
+use abide_core::name::{IdempotencyKey, WorkerId};
 use abide_core::object::{Incarnation, Life, ObjectKey};
 use abide_core::time::Time;
 use abide_store::view::JobView;
-use abide_store::write::{Enqueued, LeaseLost, Written};
+use abide_store::write::{Claim, Claimed, Enqueued, LeaseLost, Written};
 use abide_store::{Answer, Read, Reader, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +42,9 @@ pub(crate) struct Job {
 struct Held {
     lease: LeaseRef,
     life: Option<Life>,
+    worker: WorkerId,
+    /// The worker's name for the claim.
+    key: Option<IdempotencyKey>,
 }
 
 impl Jobs {
@@ -88,7 +92,7 @@ impl Jobs {
         match (write, written) {
             (Write::Enqueue { .. }, Written::Enqueued(enqueued)) => self.enqueued(enqueued, None, counts),
             (Write::Claim(claim), Written::Claimed(claimed)) => {
-                claimed.leases.iter().try_for_each(|lease| self.claimed(lease, claim.life, counts))
+                claimed.leases.iter().try_for_each(|lease| self.claimed(lease, claim, counts))
             }
             (Write::Finish { lease, finish, .. }, Written::Finished(result)) => {
                 if matches!(finish.end, AttemptEnd::HandedBack) && result.is_ok_and(|done| !done.repeated) {
@@ -140,7 +144,32 @@ impl Jobs {
         }
     }
 
-    fn claimed(&mut self, lease: &Lease, life: Option<Life>, counts: &mut Counts) -> Result<(), Violation> {
+    /// What a worker holds that it got under the key of this claim.
+    fn held_under_key(&self, claim: &Claim) -> Vec<LeaseRef> {
+        let is_it = |held: &&Held| held.worker == claim.worker && held.key == claim.key;
+        let held = self.known.values().filter_map(|job| job.lease.as_ref()).filter(is_it);
+        if claim.key.is_some() { held.map(|held| held.lease).collect() } else { Vec::new() }
+    }
+
+    /// Whether a claim asks again for what it was given.
+    pub(super) fn is_repeated(&self, claim: &Claim) -> bool {
+        !self.held_under_key(claim).is_empty()
+    }
+
+    pub(super) fn claimed_again(
+        &self,
+        claim: &Claim,
+        claimed: &Claimed,
+        counts: &mut Counts,
+    ) -> Result<(), Violation> {
+        counts.one("outside: claim repeated");
+        let (held, given) = (self.held_under_key(claim), claimed.leases.iter().map(|lease| lease.lease));
+        holds("a claim that is repeated gives what is held of it", given.eq(held.iter().copied()), || {
+            format!("{claimed:?} instead of {held:?}")
+        })
+    }
+
+    fn claimed(&mut self, lease: &Lease, claim: &Claim, counts: &mut Counts) -> Result<(), Violation> {
         counts.one("job: claimed");
         let LeaseRef { job: id, attempt, .. } = lease.lease;
         self.touched.insert(id);
@@ -155,7 +184,8 @@ impl Jobs {
         })?;
         holds(EFFECT_ONCE, !job.state.is_over(), || format!("job {id} is {} and was claimed", job.state))?;
         job.attempt = attempt;
-        job.lease = Some(Held { lease: lease.lease, life });
+        let (worker, key) = (claim.worker.clone(), claim.key.clone());
+        job.lease = Some(Held { lease: lease.lease, life: claim.life, worker, key });
         Ok(())
     }
 
@@ -267,6 +297,12 @@ impl Jobs {
     /// Every job.
     pub(crate) fn all(&self) -> impl Iterator<Item = (JobId, &Job)> {
         self.known.iter().map(|(id, job)| (*id, job))
+    }
+
+    /// Those that are neither over nor running, in the order of their ids.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = JobId> {
+        let waits = |job: &Job| job.lease.is_none() && !job.state.is_over();
+        self.known.iter().filter(move |(_, job)| waits(job)).map(|(id, _)| *id)
     }
 
     /// Whether it runs.

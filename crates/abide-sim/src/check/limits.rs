@@ -8,6 +8,7 @@ use abide_core::job::{CoolDown, JobId, LeaseRef};
 use abide_core::limit::LimitPolicy;
 use abide_core::name::{LimitKey, QueueName};
 use abide_core::time::Time;
+use abide_core::why::Cause;
 use abide_store::write::Written;
 use abide_store::{Answer, Read, Reader, Write};
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,13 +199,45 @@ impl Limits {
     fn set(&mut self, key: &LimitKey, policy: Option<LimitPolicy>) {
         match policy {
             Some(policy) => self.policies.insert(key.clone(), policy),
-            None => self.policies.remove(key),
+            None => {
+                if let Some(state) = self.keys.get_mut(key) {
+                    state.rests_until = None;
+                }
+                self.policies.remove(key)
+            }
         };
         for (other, state) in &mut self.keys {
             if other == key || other.class().as_ref() == Some(key) {
                 state.starts.clear();
                 state.refunds.clear();
             }
+        }
+    }
+
+    /// Whether a cause that holds a ready job back is one, as far as is known here.
+    pub(super) fn confirm(&self, cause: &Cause, at: Time) -> bool {
+        let live = |key| self.keys.get(key).map_or(0, |state| state.live.len());
+        match cause {
+            Cause::QueuePaused { queue } => self.paused.contains(queue),
+            Cause::Concurrency { key, .. } => {
+                let limit = self.policy_of(key).and_then(|policy| policy.concurrency);
+                limit.is_some_and(|limit| live(key) >= limit as usize)
+            }
+            Cause::RateLimited { key, rate, until, .. } => {
+                *until > at && self.policy_of(key).is_some_and(|policy| policy.rates.contains(rate))
+            }
+            Cause::CoolingDown { key, .. } => {
+                let rests_until = self.keys.get(key).and_then(|state| state.rests_until);
+                rests_until.is_some_and(|until| until > at)
+            }
+            Cause::Ended { .. }
+            | Cause::DeadLetter { .. }
+            | Cause::Running { .. }
+            | Cause::Cancelling
+            | Cause::Scheduled { .. }
+            | Cause::BackingOff { .. }
+            | Cause::NoWorker { .. }
+            | Cause::Waiting { .. } => false,
         }
     }
 

@@ -7,6 +7,7 @@ mod inboxes;
 mod jobs;
 mod limits;
 mod lives;
+mod starving;
 mod tickets;
 
 pub(crate) use calls::{Calls, Promise};
@@ -25,6 +26,7 @@ use inboxes::Inboxes;
 use jobs::Jobs;
 use limits::Limits;
 use lives::Lives;
+use starving::Starving;
 use std::collections::BTreeMap;
 use tickets::Tickets;
 
@@ -42,6 +44,7 @@ pub(crate) struct Checks {
     pub(crate) alarms: Alarms,
     pub(crate) jobs: Jobs,
     pub(crate) limits: Limits,
+    starving: Starving,
     pub(crate) tickets: Tickets,
     /// Dead letters that people want to forget, and those that they did.
     pub(crate) unwanted: BTreeMap<DeadId, DeadLetter>,
@@ -72,7 +75,14 @@ impl Checks {
         }
         self.inboxes.check_sent(&batch.woken.messages)?;
         self.lives.check_touched(reader, batch.at)?;
-        self.jobs.check_touched(reader, batch.at, counts)
+        self.jobs.check_touched(reader, batch.at, counts)?;
+        if let (Some(Write::Claim(claim)), Some(Written::Claimed(claimed))) =
+            (writes.last(), batch.written.last())
+        {
+            let claim = (claim, claimed, batch.at);
+            self.starving.check(claim, &self.jobs, &self.limits, reader, counts)?;
+        }
+        Ok(())
     }
 
     fn observe_one(
@@ -114,6 +124,10 @@ impl Checks {
                 counts.one("event: dead letter forgotten");
                 self.forgotten.extend(self.unwanted.remove(id));
                 Ok(())
+            }
+            // It starts nothing.
+            (Write::Claim(claim), Written::Claimed(claimed)) if self.jobs.is_repeated(claim) => {
+                self.jobs.claimed_again(claim, claimed, counts)
             }
             (write, written) => {
                 self.jobs.observe(write, written, counts)?;

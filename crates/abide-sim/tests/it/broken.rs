@@ -5,7 +5,7 @@ use abide_core::event::Consumes;
 use abide_core::limit::LimitPolicy;
 use abide_core::object::Fence;
 use abide_core::time::Time;
-use abide_sim::{Failure, Plan, run_on};
+use abide_sim::{Failure, Plan, Report, run_on, shrink};
 use abide_store::memory::MemoryStore;
 use abide_store::read::Load;
 use abide_store::write::Receipt;
@@ -30,6 +30,10 @@ enum Fault {
     IgnoresPauses,
     /// Calls leases lost that are not.
     LosesLeases,
+    /// Gives nothing to a claim now and then, and says that there is nothing.
+    Starves,
+    /// Gives other jobs to a claim that is repeated.
+    ForgetsClaims,
 }
 
 struct Broken {
@@ -83,6 +87,13 @@ impl Broken {
             (Fault::IgnoresPauses, Write::SetPaused { paused, .. }) => *paused = false,
             (Fault::IgnoresPauses, Write::SetQueue { policy, .. }) => policy.paused = false,
             (Fault::LosesLeases, Write::Finish { lease, .. }) => lease.attempt += 1,
+            (Fault::Starves, Write::Claim(claim)) => {
+                self.commits += 1;
+                if self.commits.is_multiple_of(3) {
+                    claim.kinds.clear();
+                }
+            }
+            (Fault::ForgetsClaims, Write::Claim(claim)) => claim.key = None,
             _ => {}
         }
         Some(write)
@@ -119,11 +130,12 @@ impl Store for Broken {
     }
 }
 
+fn run_broken(fault: Fault, seed: u64, plan: &Plan) -> Result<Report, Failure> {
+    run_on(seed, plan, &mut Broken::new(MemoryStore::new(), fault), &|| Ok(()))
+}
+
 fn first_failure(fault: Fault) -> Option<Failure> {
-    (1..=60).find_map(|seed| {
-        let mut store = Broken::new(MemoryStore::new(), fault);
-        run_on(seed, &Plan::default(), &mut store, &|| Ok(())).err()
-    })
+    (1..=60).find_map(|seed| run_broken(fault, seed, &Plan::default()).err())
 }
 
 #[track_caller]
@@ -174,4 +186,26 @@ fn an_ignored_pause_is_seen() {
 #[test]
 fn a_lease_that_is_called_lost_is_seen() {
     check(Fault::LosesLeases, &["a lease that is held can finish"]);
+}
+
+#[test]
+fn a_claim_that_is_sent_away_empty_is_seen() {
+    check(Fault::Starves, &["no key starves another"]);
+}
+
+#[test]
+fn a_forgotten_claim_is_seen() {
+    check(Fault::ForgetsClaims, &["a claim that is repeated gives what is held of it"]);
+}
+
+#[test]
+fn a_failing_seed_is_made_small_and_fails_again_as_it_did() {
+    let run = |seed: u64, plan: &Plan| run_broken(Fault::LosesMessages, seed, plan);
+    let found = first_failure(Fault::LosesMessages).unwrap();
+    let small = shrink(found.clone(), run);
+    let (whole, left) = (Plan::default(), &small.plan);
+    assert!(left.faults.len() < whole.faults.len() && left.work.len() < whole.work.len(), "{small}");
+    assert!(left.steps < whole.steps && small.events <= found.events, "{small}");
+    assert_eq!(small.violation.promise, found.violation.promise);
+    assert_eq!(run(small.seed, &small.plan), Err(small));
 }

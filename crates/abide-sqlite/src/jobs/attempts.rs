@@ -18,11 +18,11 @@ use std::collections::BTreeSet;
 /// Two statements, because each column that one names costs all indexes that have it.
 const GO_ON: &str =
     "UPDATE jobs SET state = ?2, run_at = ?3, parked_on = ?4, failures = ?5, restarts = ?6, token = iif(?7, token, NULL),
-         worker = NULL, life = NULL, started_at = NULL, lease_expires_at = NULL, reason = ?8, updated_at = ?9
+         worker = NULL, life = NULL, claim_key = NULL, started_at = NULL, lease_expires_at = NULL, reason = ?8, updated_at = ?9
      WHERE id = ?1";
 const BE_OVER: &str =
     "UPDATE jobs SET state = ?2, failures = ?3, restarts = ?4, cancel_asked = 0, token = iif(?5, token, NULL),
-         worker = NULL, life = NULL, started_at = NULL, lease_expires_at = NULL,
+         worker = NULL, life = NULL, claim_key = NULL, started_at = NULL, lease_expires_at = NULL,
          result = ?6, reason = ?7, updated_at = ?8, finished_at = ?8
      WHERE id = ?1";
 

@@ -1,25 +1,34 @@
 //! Claims: jobs for a worker, best first, never past a limit.
 
 use crate::error::{Fault, Outcome};
-use crate::jobs::job::{Carried, Job, Rank, Running, Stream, impossible};
+use crate::jobs::job::{self, Carried, Job, Rank, Running, Stream, impossible, job_columns};
 use crate::writer::Writer;
 use abide_core::job::{JobEvent, JobId, Lease, LeaseRef, LeaseToken};
 use abide_core::limit::Room;
 use abide_core::limits::CLAIM_LOOKS;
-use abide_core::name::{LimitKey, QueueName};
+use abide_core::name::{IdempotencyKey, LimitKey, QueueName};
 use abide_core::time::{Time, earliest};
-use abide_store::write::{Claim, Claimed};
+use abide_store::write::{Claim, Claimed, Renewal};
 use std::collections::BTreeSet;
 
 const MAKE_READY: &str = "UPDATE jobs SET state = 'ready', parked_on = ?2, updated_at = ?3 WHERE id = ?1";
 const LEASE: &str = "UPDATE jobs SET state = 'running', attempt = ?2, worker = ?3, life = ?4, token = ?5,
-         started_at = ?6, lease_expires_at = ?7, updated_at = ?6, progress = NULL,
+         started_at = ?6, lease_expires_at = ?7, updated_at = ?6, claim_key = ?8, progress = NULL,
          has_vacated = 0
      WHERE id = ?1";
+const UNDER_KEY: &str = concat!(
+    "SELECT ",
+    job_columns!(),
+    " FROM jobs WHERE worker = ?1 AND claim_key IS NOT NULL AND claim_key = ?2 ORDER BY id"
+);
 const CARRIED: &str = "SELECT payload, trace FROM job_payloads WHERE job = ?1";
 
 impl Writer<'_> {
     pub(crate) fn claim(&mut self, claim: &Claim) -> Outcome<Claimed> {
+        let leases = self.held_under_key(claim)?;
+        if !leases.is_empty() {
+            return Ok(Claimed { leases, more: false, next_at: None });
+        }
         self.make_due()?;
         for key in self.held.limits.to_open(self.now, CLAIM_LOOKS) {
             self.refill_key(&key)?;
@@ -46,6 +55,21 @@ impl Writer<'_> {
         let more = self.best(&mut heads)?.is_some();
         let next_at = if more { None } else { self.next_claim_at(claim)? };
         Ok(Claimed { leases, more, next_at })
+    }
+
+    /// What the worker holds that it got under this key: its leases are lengthened, and it hears of them again.
+    fn held_under_key(&mut self, claim: &Claim) -> Outcome<Vec<Lease>> {
+        let Some(key) = &claim.key else { return Ok(Vec::new()) };
+        let held = self.db.all(UNDER_KEY, (claim.worker.as_str(), key.as_str()), job::decode)?;
+        let mut leases = Vec::with_capacity(held.len());
+        for job in held {
+            let Some(token) = job.token else { continue };
+            let lease = LeaseRef { job: job.id, attempt: job.attempt, token };
+            if let [Renewal::Held { until, .. }] = self.renew(&[lease], claim.lease_ms)?[..] {
+                leases.push(self.hand_out(job, token, until)?);
+            }
+        }
+        Ok(leases)
     }
 
     fn make_due(&mut self) -> Outcome<()> {
@@ -119,7 +143,9 @@ impl Writer<'_> {
         let expires_at = self.now.plus_ms(claim.lease_ms);
         let life = claim.life.map(|life| life.0);
         let (id, worker) = (job.id.0, claim.worker.as_str());
-        self.db.run(LEASE, (id, job.attempt, worker, life, token.to_hex(), self.now.0, expires_at.0))?;
+        let key = claim.key.as_ref().map(IdempotencyKey::as_str);
+        let lease = (id, job.attempt, worker, life, token.to_hex(), self.now.0, expires_at.0, key);
+        self.db.run(LEASE, lease)?;
         self.woken.lease(expires_at);
         self.refill_lanes_of(&job)?;
         self.set_wake(&own_key)?;

@@ -30,6 +30,7 @@ impl Writer<'_> {
             }
             None => {
                 limits.policies.remove(key);
+                limits.change(&self.db, key)?.used.end_rest();
                 self.db.run(REMOVE, [key.as_str()])?;
             }
         }

@@ -1,2 +1,3 @@
--- Whether a running job gave back the places of its limit keys before its end.
-ALTER TABLE jobs ADD COLUMN has_vacated INTEGER NOT NULL DEFAULT 0;
+-- A worker's name for the claim by which it got the lease: asking again under it finds what it holds.
+ALTER TABLE jobs ADD COLUMN claim_key TEXT;
+CREATE INDEX jobs_by_claim ON jobs (worker, claim_key, id) WHERE claim_key IS NOT NULL;

@@ -87,6 +87,7 @@ pub(crate) fn claim(max: usize) -> Write {
         max,
         lease_ms: 5_000,
         seed: 1,
+        key: None,
     })
 }
 

@@ -92,7 +92,7 @@ impl State {
     }
 
     /// Lets a lease end at `until`, or later if it did already.
-    fn hold_until(&mut self, id: JobId, until: Time) -> Time {
+    pub(super) fn hold_until(&mut self, id: JobId, until: Time) -> Time {
         let running = self.job_mut(id).running.as_mut().expect("a job with a lease is running");
         let before = running.expires_at;
         running.expires_at = before.max(until);

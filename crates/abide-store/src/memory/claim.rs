@@ -1,6 +1,6 @@
 //! Claims: jobs for a worker, best first, never past a limit.
 
-use super::jobs::Running;
+use super::jobs::{Job, Running};
 use super::lanes::Rank;
 use super::state::State;
 use crate::write::{Claim, Claimed, Woken};
@@ -11,8 +11,29 @@ use abide_core::name::{LimitKey, QueueName};
 use abide_core::seed::Seed;
 use abide_core::time::{Time, earliest};
 
+impl Job {
+    /// The lease as its worker gets it, if it runs.
+    fn lease(&self) -> Option<Lease> {
+        Some(Lease {
+            lease: LeaseRef { job: self.id, attempt: self.attempt, token: self.token? },
+            queue: self.queue.clone(),
+            kind: self.kind.clone(),
+            payload: self.payload.clone(),
+            unique_key: self.unique_key.clone(),
+            failures: self.failures,
+            max_attempts: self.max_attempts,
+            lease_expires_at: self.running.as_ref()?.expires_at,
+            trace: self.trace.clone(),
+        })
+    }
+}
+
 impl State {
     pub(super) fn claim(&mut self, claim: &Claim, woken: &mut Woken) -> Claimed {
+        let leases = self.held_under_key(claim);
+        if !leases.is_empty() {
+            return Claimed { leases, more: false, next_at: None };
+        }
         self.make_due(woken);
         for key in self.limits.to_open(self.now, CLAIM_LOOKS) {
             self.refill_key(&key, woken);
@@ -33,6 +54,22 @@ impl State {
         } else {
             Claimed { leases, more: false, next_at: self.next_claim_at(claim) }
         }
+    }
+
+    /// What the worker holds that it got under this key: its leases are lengthened, and it hears of them again.
+    fn held_under_key(&mut self, claim: &Claim) -> Vec<Lease> {
+        let Some(key) = &claim.key else { return Vec::new() };
+        let is_it =
+            |running: &Running| running.worker == claim.worker && running.claim_key.as_ref() == Some(key);
+        let held = self.jobs.values().filter(|job| job.running.as_ref().is_some_and(is_it));
+        let held: Vec<JobId> = held.map(|job| job.id).collect();
+        let until = self.now.plus_ms(claim.lease_ms);
+        held.into_iter()
+            .map(|id| {
+                self.hold_until(id, until);
+                self.job(id).lease().expect("it runs")
+            })
+            .collect()
     }
 
     fn make_due(&mut self, woken: &mut Woken) {
@@ -84,21 +121,12 @@ impl State {
         job.running = Some(Running {
             worker: claim.worker.clone(),
             life: claim.life,
+            claim_key: claim.key.clone(),
             started_at: now,
             expires_at,
             has_vacated: false,
         });
-        let lease = Lease {
-            lease: LeaseRef { job: id, attempt: job.attempt, token },
-            queue: job.queue.clone(),
-            kind: job.kind.clone(),
-            payload: job.payload.clone(),
-            unique_key: job.unique_key.clone(),
-            failures: job.failures,
-            max_attempts: job.max_attempts,
-            lease_expires_at: expires_at,
-            trace: job.trace.clone(),
-        };
+        let lease = job.lease().expect("it runs");
         self.leases.insert((expires_at, id));
         woken.lease(expires_at);
         self.refill_lanes_of(id, woken);

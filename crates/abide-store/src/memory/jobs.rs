@@ -10,7 +10,7 @@ use abide_core::job::{
     Standing,
 };
 use abide_core::json::Json;
-use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
+use abide_core::name::{IdempotencyKey, JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
 use abide_core::object::{Incarnation, Life};
 use abide_core::retry::Backoff;
 use abide_core::seed::Seed;
@@ -61,6 +61,8 @@ pub(super) struct Job {
 pub(super) struct Running {
     pub(super) worker: WorkerId,
     pub(super) life: Option<Life>,
+    /// The worker's name for the claim that began it.
+    pub(super) claim_key: Option<IdempotencyKey>,
     pub(super) started_at: Time,
     pub(super) expires_at: Time,
     /// Whether it gave back the places of its limit keys.

@@ -121,7 +121,12 @@ impl State {
         }
         match policy {
             Some(policy) => self.limits.policies.insert(key.clone(), policy.clone()),
-            None => self.limits.policies.remove(key),
+            None => {
+                if let Some(used) = self.limits.used.get_mut(key) {
+                    used.end_rest();
+                }
+                self.limits.policies.remove(key)
+            }
         };
         for key in &concerned {
             self.refill_key(key, woken);

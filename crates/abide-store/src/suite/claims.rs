@@ -1,9 +1,10 @@
 //! Claims: what is taken, in which order, and what the lease says.
 
-use super::probe::{Probe, job, json, kind, queue, unique_key, worker};
+use super::probe::{Probe, done, job, json, kind, queue, unique_key, worker};
 use super::stories;
-use crate::write::{Claim, Write};
+use crate::write::{Claim, Write, Written};
 use abide_core::job::{JobId, JobState, Lease, LeaseRef, LeaseToken, NewJob};
+use abide_core::name::IdempotencyKey;
 
 stories![
     a_claim_gives_what_the_worker_needs,
@@ -17,6 +18,9 @@ stories![
     a_claim_makes_due_what_others_wait_for,
     a_claim_for_nothing_takes_nothing,
     tokens_differ,
+    asking_again_under_a_key_gives_what_is_held,
+    a_key_is_a_workers_own,
+    a_key_that_holds_nothing_any_more_gives_new_jobs,
 ];
 
 fn jobs(leases: &[Lease]) -> Vec<JobId> {
@@ -149,4 +153,53 @@ fn tokens_differ(p: &mut Probe<'_>) {
     p.write(Write::ReleaseExpired);
     let again = p.claims(1, &[first]);
     assert_ne!(leases[0].lease.token, again[0].lease.token);
+}
+
+fn under(p: &mut Probe<'_>, key: &str, max: usize) -> Claim {
+    Claim { key: Some(IdempotencyKey::trusted(key)), ..p.asks(max) }
+}
+
+fn asking_again_under_a_key_gives_what_is_held(p: &mut Probe<'_>) {
+    let ids: Vec<JobId> = (0..3).map(|_| p.enqueue(job())).collect();
+    let claim = under(p, "a", 2);
+    let first = p.claim_as(claim);
+    assert_eq!((jobs(&first.leases), first.more), (ids[..2].to_vec(), true));
+    p.pass(3_000);
+    // Whatever else it asks for: the answer that was lost is what it needs.
+    let claim = Claim { kinds: vec![kind("other")], ..under(p, "a", 9) };
+    let again = p.claim_as(claim);
+    let until = p.now.plus_ms(5_000);
+    let expected = first.leases.iter().map(|lease| Lease { lease_expires_at: until, ..lease.clone() });
+    assert_eq!(again.leases, expected.collect::<Vec<_>>());
+    assert_eq!((again.more, again.next_at, p.job(ids[0]).attempt), (false, None, 1));
+    // They are as good as new, and no lease is shortened.
+    p.pass(4_000);
+    assert_eq!(p.write(Write::ReleaseExpired), Written::Released(Vec::new()));
+    let claim = Claim { lease_ms: 1, ..under(p, "a", 9) };
+    assert_eq!(p.claim_as(claim).leases[1].lease_expires_at, until);
+    let other = under(p, "b", 9);
+    assert_eq!(jobs(&p.claim_as(other).leases), ids[2..]);
+}
+
+fn a_key_is_a_workers_own(p: &mut Probe<'_>) {
+    let ids: Vec<JobId> = (0..3).map(|_| p.enqueue(job())).collect();
+    let mine = under(p, "a", 1);
+    assert_eq!(jobs(&p.claim_as(mine).leases), ids[..1]);
+    let theirs = Claim { worker: worker("other"), ..under(p, "a", 1) };
+    assert_eq!(jobs(&p.claim_as(theirs).leases), ids[1..2]);
+    p.claims(9, &ids[2..]);
+}
+
+fn a_key_that_holds_nothing_any_more_gives_new_jobs(p: &mut Probe<'_>) {
+    let (over, expired, next) = (p.enqueue(job()), p.enqueue(job()), p.enqueue(job()));
+    let claim = under(p, "a", 2);
+    let leases = p.claim_as(claim).leases;
+    p.finish(&leases[0], done());
+    let claim = under(p, "a", 2);
+    assert_eq!(jobs(&p.claim_as(claim).leases), [expired]);
+    p.pass(5_000);
+    assert_eq!(p.write(Write::ReleaseExpired), Written::Released(vec![expired]));
+    let claim = under(p, "a", 1);
+    assert_eq!(jobs(&p.claim_as(claim).leases), [next]);
+    assert_eq!((p.job(over).state, p.job(expired).failures), (JobState::Done, 1));
 }

@@ -179,6 +179,7 @@ impl<'a> Probe<'a> {
             max,
             lease_ms: 5_000,
             seed: self.claims,
+            key: None,
         }
     }
 

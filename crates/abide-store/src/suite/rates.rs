@@ -17,6 +17,7 @@ stories![
     a_cool_down_rests_the_key_and_not_just_the_job,
     a_shorter_cool_down_changes_nothing,
     a_cool_down_from_outside_rests_a_key_without_a_policy,
+    removing_a_policy_ends_a_rest,
     a_wake_time_is_reported_when_it_changes,
     what_was_to_open_stays_so_until_a_claim,
     room_that_grew_is_used_by_the_same_claim,
@@ -157,6 +158,16 @@ fn a_cool_down_from_outside_rests_a_key_without_a_policy(p: &mut Probe<'_>) {
     p.claims(9, &[]);
     assert_eq!(p.woken.job_at, Some(p.now.plus_ms(700)), "the claim parked it");
     p.pass(700);
+    p.claims(9, &ids);
+}
+
+fn removing_a_policy_ends_a_rest(p: &mut Probe<'_>) {
+    let ids = enqueue(p, 1, &["host:a"]);
+    p.set(Write::CoolDown(CoolDown { key: limit_key("host:a"), for_ms: 9_000 }));
+    p.claims(9, &[]);
+    p.set_limit("host:a", rates(&["1/s"], 0));
+    p.claims(9, &[]);
+    p.set(Write::SetLimit { key: limit_key("host:a"), policy: None });
     p.claims(9, &ids);
 }
 

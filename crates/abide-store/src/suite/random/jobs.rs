@@ -1,13 +1,13 @@
 //! Random jobs, claims and ends of attempts.
 
 use super::universe::{
-    JOB_KEYS, JOB_KINDS, Known, QUEUES, UNIQUE_KEYS, WORKERS, chance, limit_keys, ms, pick, some,
+    CLAIM_KEYS, JOB_KEYS, JOB_KINDS, Known, QUEUES, UNIQUE_KEYS, WORKERS, chance, limit_keys, ms, pick, some,
 };
 use super::{commits::json, word};
 use crate::write::{Claim, WorkerCard};
 use abide_core::job::{AttemptEnd, CoolDown, Finish, JobId, LeaseRef, LeaseToken, NewJob, RetryWish};
 use abide_core::limit::{LimitPolicy, Rate};
-use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
+use abide_core::name::{IdempotencyKey, JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
 use abide_core::queue::QueuePolicy;
 use abide_core::retry::Backoff;
 use abide_core::seed::Seed;
@@ -49,6 +49,7 @@ pub(super) fn claim(random: &mut Seed, known: &Known) -> Claim {
         max: usize::try_from(random.below(5)).unwrap_or(0),
         lease_ms: 100 + ms(random, 8_000),
         seed: random.next_u64(),
+        key: chance(random, 15).then(|| IdempotencyKey::trusted(word(random, &CLAIM_KEYS))),
     }
 }
 

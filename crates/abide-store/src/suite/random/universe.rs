@@ -20,6 +20,7 @@ pub(super) const QUEUES: [&str; 2] = ["q", "r"];
 pub(super) const JOB_KINDS: [&str; 2] = ["x", "y"];
 pub(super) const WORKERS: [&str; 3] = ["inside", "remote", "machine"];
 pub(super) const UNIQUE_KEYS: [&str; 4] = ["u1", "u2", "u3", "u4"];
+pub(super) const CLAIM_KEYS: [&str; 2] = ["first", "second"];
 pub(super) const ALARMS: [&str; 3] = ["wake", "tick", "ähm"];
 pub(super) const ROWS: [&str; 6] = ["a", "a/1", "a/10", "a/2", "b", "é/1"];
 pub(super) const REPLY_KEYS: [&str; 2] = ["once", "twice"];
