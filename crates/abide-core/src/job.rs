@@ -325,6 +325,8 @@ pub enum RetryWish {
     ByPolicy,
     /// After this many milliseconds, while it has attempts.
     AfterMs(i64),
+    /// After this many milliseconds, and this attempt does not count: whoever it asked had no room for it.
+    UncountedAfterMs(i64),
     /// Never: trying again cannot help.
     Never,
 }

@@ -5,6 +5,8 @@ use abide_core::job::NewJob;
 use abide_core::json::{BadJson, Json};
 use abide_core::name::{BadName, JobKind, LimitKey, QueueName, UniqueKey};
 use abide_fetch::limit_key::{NoLimitKey, limit_keys};
+use abide_fetch::refused::Refused;
+use abide_fetch::{Guard, Reach};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -51,9 +53,18 @@ pub enum BadArtifact {
     /// Its id, or its resolver, is no name.
     #[error(transparent)]
     Name(#[from] BadName),
-    /// Its URL cannot be fetched.
-    #[error(transparent)]
-    Url(#[from] NoLimitKey),
+    /// Its URL cannot be followed, wherever it leads.
+    #[error("url: {0}")]
+    Url(#[from] Refused),
+    /// Its URL has no host that could be limited.
+    #[error("url: {0}")]
+    Host(#[from] NoLimitKey),
+    /// Its host or its resolver is `*`, which stands for all of them.
+    #[error("{field}: * stands for every one of them: name one")]
+    Class {
+        /// Which field says so.
+        field: &'static str,
+    },
 }
 
 impl Artifact {
@@ -66,18 +77,23 @@ impl Artifact {
 
     /// The job for it. Its limits are those of its host and its resolver.
     fn job(&self, payload: Json) -> Result<NewJob, BadArtifact> {
-        let mut keys = match &self.url {
-            Some(url) => limit_keys(url)?,
-            None => Vec::new(),
-        };
+        let mut keys = Vec::new();
+        if let Some(url) = &self.url {
+            // What may be reached is up to whoever downloads.
+            Guard::new(Reach::Anywhere).url(url)?;
+            keys.extend(limit_keys(url)?.into_iter().map(|key| ("url", key)));
+        }
         if let Some(resolver) = &self.resolver_hint {
-            keys.push(LimitKey::new(format!("resolver:{resolver}"))?);
+            keys.push(("resolver_hint", LimitKey::new(format!("resolver:{resolver}"))?));
+        }
+        if let Some((field, _)) = keys.iter().find(|(_, key)| key.as_str().ends_with(":*")) {
+            return Err(BadArtifact::Class { field });
         }
         let kind = if self.url.is_some() { DOWNLOAD } else { RESOLVE };
         let mut job = NewJob::new(QueueName::new(QUEUE)?, JobKind::new(kind)?, payload);
         job.unique_key = Some(UniqueKey::new(&self.artifact_id)?);
         job.priority = self.priority;
-        job.limit_keys = keys;
+        job.limit_keys = keys.into_iter().map(|(_, key)| key).collect();
         Ok(job)
     }
 }
@@ -96,9 +112,18 @@ fn blame(payload: &Json, error: BadJson) -> BadArtifact {
     }
 }
 
-/// What is wrong, with the column alone: whoever reads lines knows the line.
+/// What is wrong, with the column alone, since whoever reads lines knows the line, and in words of JSON rather than of a
+/// programming language.
 fn of_a_line(error: &str) -> String {
-    error.replace(" at line 1 column ", " at column ")
+    [
+        (" at line 1 column ", " at column "),
+        ("invalid length 0, expected struct Artifact with 7 elements", "it is not a JSON object"),
+        ("expected struct Artifact", "expected a JSON object"),
+        ("expected u64", "expected a whole number that is not negative"),
+        ("expected i32", "expected a whole number from -2147483648 to 2147483647"),
+    ]
+    .iter()
+    .fold(error.to_owned(), |error, (rust, plain)| error.replace(rust, plain))
 }
 
 #[cfg(test)]
@@ -132,12 +157,12 @@ mod tests {
         for (line, expected) in [
             ("", "EOF while parsing a value at column 0"),
             ("{", "EOF while parsing an object at column 1"),
-            ("[]", "invalid length 0, expected struct Artifact with 7 elements at column 2"),
+            ("[]", "it is not a JSON object at column 2"),
             ("{}", "missing field `artifact_id` at column 2"),
             (r#"{"artifact_id": ""}"#, "a unique key \"\" is empty"),
             (
                 r#"{"artifact_id": "a", "url": "ftp://example.org/a"}"#,
-                "\"ftp://example.org/a\" has no host: give an http or https URL, or a host name",
+                "url: ftp: is not followed: only http and https are",
             ),
             (r#"{"artifact_id": "a", "id": "b"}"#, "duplicate field `artifact_id` at column 25"),
             (
@@ -147,7 +172,33 @@ mod tests {
             (r#"{"id": null}"#, "id: invalid type: null, expected a string at column 11"),
             (
                 r#"{"id": "a", "x": {}, "max_bytes": -1, "priority": 0}"#,
-                "max_bytes: invalid value: integer `-1`, expected u64 at column 36",
+                "max_bytes: invalid value: integer `-1`, expected a whole number that is not negative at column 36",
+            ),
+            (
+                r#"{"id": "a", "priority": 0.5}"#,
+                "priority: invalid type: floating point `0.5`, expected a whole number from -2147483648 to 2147483647 at \
+                 column 27",
+            ),
+            (r#"{"id": "a", "url": "http://*/"}"#, "url: * stands for every one of them: name one"),
+            (
+                r#"{"id": "a", "resolver_hint": "*"}"#,
+                "resolver_hint: * stands for every one of them: name one",
+            ),
+            (
+                r#"{"id": "a", "url": "http://e.example:99999/"}"#,
+                "url: \"http://e.example:99999/\" is not a URL (invalid port number): give an absolute http or https URL",
+            ),
+            (
+                r#"{"id": "a", "url": "http://[fe80::1%25lo]/"}"#,
+                "url: \"http://[fe80::1%25lo]/\" is not a URL (invalid IPv6 address): give an absolute http or https URL",
+            ),
+            (
+                r#"{"id": "a", "url": "http://me:secret@e.example/"}"#,
+                "url: the URL for e.example carries credentials: remove what stands before the @",
+            ),
+            (
+                r#"{"id": "a", "url": "example.org/a"}"#,
+                "url: \"example.org/a\" is not a URL (relative URL without a base): give an absolute http or https URL",
             ),
         ] {
             assert_eq!(Artifact::parse(line).unwrap_err().to_string(), expected, "{line}");

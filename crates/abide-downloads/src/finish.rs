@@ -1,6 +1,7 @@
 //! What a download that ended means for its job: pure.
 
-use abide_core::job::{AttemptEnd, CoolDown, Finish};
+use crate::patience::may_hand_back;
+use abide_core::job::{AttemptEnd, CoolDown, Finish, Lease};
 use abide_core::name::LimitKey;
 use abide_engine::worker::{done, skipped};
 use abide_fetch::download::Saved;
@@ -37,13 +38,19 @@ pub struct DownloadResult {
     pub resumed_from: u64,
 }
 
-/// How the attempt ends. A reason begins with its code: `robots: …`.
+/// How the attempt of `lease` ends. A reason begins with its code: `robots: …`. While its host is left alone, a job whose
+/// URL was not asked for goes back to its queue without having used an attempt, and waits at the host's key.
 #[must_use]
-pub fn finish(artifact_id: &str, ended: Result<Downloaded, DownloadError>) -> Finish {
+pub fn finish(lease: &Lease, artifact_id: &str, ended: Result<Downloaded, DownloadError>) -> Finish {
     match ended {
         Ok(Downloaded::Saved(saved)) => done(&result(artifact_id, saved)),
         Ok(Downloaded::NotModified(_)) => skipped(Reason::NotModified.as_str()),
         Err(DownloadError::Stopped) => AttemptEnd::HandedBack.into(),
+        Err(error) if may_hand_back(&error, lease) => {
+            let cool_down: Vec<_> = rest(&error).into_iter().collect();
+            let refund = cool_down.iter().map(|rest| rest.key.clone()).collect();
+            Finish { end: AttemptEnd::HandedBack, refund, cool_down }
+        }
         Err(error) => {
             let reason = format!("{}: {error}", error.reason());
             let end = match error.reason().class() {
@@ -91,6 +98,7 @@ fn rest(error: &DownloadError) -> Option<CoolDown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::patience::tests::lease;
     use abide_core::job::RetryWish;
     use abide_fetch::FetchError;
     use abide_fetch::error::Phase;
@@ -98,7 +106,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn check(error: impl Into<DownloadError>, expected: AttemptEnd, rests_ms: Option<i64>) {
-        let found = finish("a", Err(error.into()));
+        let found = finish(&lease(9, 1), "a", Err(error.into()));
         assert_eq!(found.end, expected);
         let expected: Vec<CoolDown> = rests_ms
             .map(|for_ms| CoolDown { key: LimitKey::new("host:a.example:8080").unwrap(), for_ms })
@@ -163,8 +171,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_not_asked_for_goes_back_and_waits_at_its_host() {
+        let host = || "a.example:8080".to_owned();
+        let key = LimitKey::new("host:a.example:8080").unwrap();
+        for error in [
+            FetchError::Paced { host: host(), wait_ms: 31_000 },
+            FetchError::BreakerOpen { host: host(), wait_ms: 31_000 },
+            FetchError::RobotsUnreachable { host: host(), status: 503, wait_ms: 31_000 },
+        ] {
+            let found = finish(&lease(1, 0), "a", Err(error.into()));
+            let cool_down = vec![CoolDown { key: key.clone(), for_ms: 31_000 }];
+            assert_eq!(found, Finish { end: AttemptEnd::HandedBack, refund: vec![key.clone()], cool_down });
+        }
+    }
+
+    #[test]
     fn the_longest_rest_counts() {
-        let mut finish = finish("a", Err(FetchError::BreakerOpen { host: "h".into(), wait_ms: 9 }.into()));
+        let mut finish =
+            finish(&lease(9, 1), "a", Err(FetchError::BreakerOpen { host: "h".into(), wait_ms: 9 }.into()));
         let key = LimitKey::new("host:h").unwrap();
         cool_down(&mut finish, &key, 5);
         assert_eq!(finish.cool_down, [CoolDown { key: key.clone(), for_ms: 9 }]);

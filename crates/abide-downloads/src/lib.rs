@@ -9,6 +9,7 @@
 
 pub mod artifact;
 pub mod finish;
+mod patience;
 pub mod worker;
 
 pub use artifact::{Artifact, BadArtifact};

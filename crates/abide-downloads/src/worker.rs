@@ -2,6 +2,7 @@
 
 use crate::artifact::Artifact;
 use crate::finish::{cool_down, finish};
+use crate::patience::waits_here;
 use abide_core::job::Finish;
 use abide_engine::JobContext;
 use abide_engine::worker::{Worker, failed_for_good};
@@ -12,6 +13,7 @@ use serde_json::json;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tracing::Instrument;
@@ -22,16 +24,25 @@ use tracing::field::Empty;
 pub struct Downloads {
     fetcher: Fetcher,
     dir: PathBuf,
+    disk_floor: u64,
+    /// What keeps this machine from taking files, while something does.
+    hindrance: Arc<watch::Sender<Option<String>>>,
 }
 
 /// How often a running download says how far it is.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 impl Downloads {
-    /// Files go to `dir`, through `fetcher`.
+    /// Files go to `dir`, through `fetcher`, and `disk_floor` bytes of its disk stay free.
     #[must_use]
-    pub fn new(fetcher: Fetcher, dir: impl Into<PathBuf>) -> Downloads {
-        Downloads { fetcher, dir: dir.into() }
+    pub fn new(fetcher: Fetcher, dir: impl Into<PathBuf>, disk_floor: u64) -> Downloads {
+        Downloads { fetcher, dir: dir.into(), disk_floor, hindrance: Arc::default() }
+    }
+
+    /// What keeps this machine from taking files: its disk is full, say. Downloads go on by themselves when it is gone.
+    #[must_use]
+    pub fn hindrance(&self) -> Option<String> {
+        self.hindrance.borrow().clone()
     }
 
     async fn attempt(self, mut job: JobContext) -> Finish {
@@ -50,21 +61,58 @@ impl Downloads {
             outcome = Empty,
         );
         let download = self.download(&artifact, url.clone());
-        let ended = self.fetch(&download, &mut job).instrument(span.clone()).await;
+        let ended = self.patiently(&download, &mut job).instrument(span.clone()).await;
         let outcome = match &ended {
             Ok(Downloaded::Saved(_)) => "ok",
             Ok(Downloaded::NotModified(_)) => Reason::NotModified.as_str(),
             Err(error) => error.reason().as_str(),
         };
         span.record("outcome", outcome);
-        let mut finish = finish(&artifact.artifact_id, ended);
+        let mut finish = finish(job.lease(), &artifact.artifact_id, ended);
         self.spare_host(&url, &mut finish);
         finish
     }
 
+    /// Runs the download, again and again while it can only wait.
+    async fn patiently(
+        &self,
+        download: &Download,
+        job: &mut JobContext,
+    ) -> Result<Downloaded, DownloadError> {
+        loop {
+            let mut has_left = false;
+            let error = match self.fetch(download, job, &mut has_left).await {
+                Err(error) => error,
+                Ok(ended) => {
+                    self.hindrance.send_replace(None);
+                    return Ok(ended);
+                }
+            };
+            let Some(wait) = waits_here(&error, job.lease()) else { return Err(error) };
+            if error.is_local() && self.hindrance.send_replace(Some(error.to_string())).is_none() {
+                tracing::warn!(target: "queue", %error, "downloads wait until this machine can take files again");
+            }
+            // A note that cannot be taken is one that people do not see; the download waits all the same.
+            drop(job.progress(&json!({ "waits": error.to_string() })));
+            tokio::select! {
+                () = job.stopped() => return Err(DownloadError::Stopped),
+                () = tokio::time::sleep(wait) => {}
+            }
+            if has_left {
+                // The host's place may be another's by now: it is asked again by whoever has one.
+                return Err(DownloadError::Stopped);
+            }
+        }
+    }
+
     /// Runs the download until its end or until the job is to stop, and notes how far it is. Once everything has come, the
-    /// host is free for the next job, unless it wants to be left alone: then the end says so and frees it.
-    async fn fetch(&self, download: &Download, job: &mut JobContext) -> Result<Downloaded, DownloadError> {
+    /// host is free for the next job, and `has_left` says so, unless it wants to be left alone: then the end frees it.
+    async fn fetch(
+        &self,
+        download: &Download,
+        job: &mut JobContext,
+        has_left: &mut bool,
+    ) -> Result<Downloaded, DownloadError> {
         let (stop, arrived) = (Notify::new(), Notify::new());
         let (progress, mut news) = watch::channel(None::<Progress>);
         let tell = |now: Progress| {
@@ -86,6 +134,7 @@ impl Downloads {
                 () = arrived.notified() => {
                     if self.rest_ms(&download.url).is_none() {
                         job.vacate();
+                        *has_left = true;
                     }
                 }
                 _ = tick.tick() => {
@@ -103,7 +152,8 @@ impl Downloads {
         let stem = artifact.base_stem.clone().unwrap_or_else(|| artifact.artifact_id.clone());
         let new = Download::new(url, self.dir.clone());
         let bytes_max = artifact.max_bytes.map_or(new.bytes_max, |bytes| bytes.min(new.bytes_max));
-        Download { stem: Some(stem), content_type: artifact.expected_mime.clone(), bytes_max, ..new }
+        let (content_type, disk_floor) = (artifact.expected_mime.clone(), self.disk_floor);
+        Download { stem: Some(stem), content_type, bytes_max, disk_floor, ..new }
     }
 
     /// Lets the other jobs of the host wait at its key, rather than each find out for itself: while its breaker is open,

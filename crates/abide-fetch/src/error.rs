@@ -223,6 +223,15 @@ impl FetchError {
         }
     }
 
+    /// Whether nothing was asked of the URL: its host is left alone for now.
+    #[must_use]
+    pub const fn is_unasked(&self) -> bool {
+        matches!(
+            self,
+            FetchError::RobotsUnreachable { .. } | FetchError::BreakerOpen { .. } | FetchError::Paced { .. }
+        )
+    }
+
     /// Whether it blames the host, so that its breaker counts it.
     pub(crate) const fn blames_host(&self) -> bool {
         matches!(

@@ -2,12 +2,12 @@
 
 use crate::ask::{Ask, BodyForm};
 use crate::breaker::{Event, Verdict};
-use crate::client::{BuildError, client};
+use crate::client::{BuildError, Connection, client, noting_dials};
 use crate::error::{FetchError, Phase};
 use crate::guard::Guard;
 use crate::hosts::{Hosts, Pace};
 use crate::limits::{
-    PACE_WAIT_MS, REDIRECTS, ROBOTS_BYTES, ROBOTS_KEPT_MS, ROBOTS_MS, ROBOTS_UNREACHABLE_MS,
+    PACE_WAIT_MS, POOLED, REDIRECTS, ROBOTS_BYTES, ROBOTS_KEPT_MS, ROBOTS_MS, ROBOTS_UNREACHABLE_MS,
 };
 use crate::options::{FetchOptions, RobotsRule};
 use crate::reply::Reply;
@@ -180,13 +180,12 @@ impl Fetcher {
             BodyForm::Decoded => &self.shared.decoded,
         };
         let headers_at = Instant::now() + Duration::from_millis(self.shared.options.headers_ms);
-        let sent =
-            timeout_at(headers_at.min(deadline), client.get(url.clone()).headers(headers).send()).await;
+        let sent = timeout_at(headers_at.min(deadline), send_until_fresh(client, url, &headers)).await;
         let Ok(response) = sent else {
             let phase = if Instant::now() >= deadline { Phase::Total } else { Phase::Headers };
             return Err(FetchError::Timeout { host: host(url), phase });
         };
-        let response = response.map_err(|error| FetchError::of_request(&host(url), error))?;
+        let response = response?;
         if let Some(peer) = response.remote_addr() {
             self.shared.guard.address(url.host_str().unwrap_or_default(), peer.ip())?;
         }
@@ -271,6 +270,24 @@ impl Fetcher {
 impl fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetcher").field("options", &self.shared.options).finish_non_exhaustive()
+    }
+}
+
+/// Sends a GET, and again if the connection was kept from an earlier request and broke before it brought an answer: then
+/// the server had closed it, and there may be more of its sort, but never more than are kept.
+async fn send_until_fresh(
+    client: &Client,
+    url: &Url,
+    headers: &HeaderMap,
+) -> Result<reqwest::Response, FetchError> {
+    let mut kept = POOLED;
+    loop {
+        let request = client.get(url.clone()).headers(headers.clone());
+        let (sent, connection) = noting_dials(request.send()).await;
+        match sent.map_err(|error| FetchError::of_request(&host(url), error)) {
+            Err(FetchError::Broken { .. }) if connection == Connection::Reused && kept > 0 => kept -= 1,
+            sent => return sent,
+        }
     }
 }
 

@@ -12,6 +12,8 @@ pub const CONNECT_MS: u64 = 5_000;
 pub const HEADERS_MS: u64 = 30_000;
 /// Time without a byte of the body.
 pub const IDLE_MS: u64 = 30_000;
+/// Connections to one host that are kept for the next request.
+pub const POOLED: usize = 4;
 /// Headers of one reply.
 pub const HEADERS: usize = 100;
 

@@ -1,6 +1,7 @@
 //! URLs in files that people have: bookmarks as browsers write them, lines of JSON, plain lists.
 
 use dom_query::Document;
+use html5ever::tendril::StrTendril;
 use serde::Deserialize;
 
 /// A URL in a file, or a line that has none.
@@ -9,7 +10,18 @@ pub struct Entry {
     /// The line, or which link of a page of bookmarks, from 1.
     pub number: usize,
     /// The URL, or why there is none.
-    pub url: Result<String, String>,
+    pub url: Result<String, NoUrl>,
+}
+
+/// Why there is no URL to save.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoUrl {
+    /// It leads to no page, as bookmarks of scripts and of the browser itself do.
+    #[error("{0}: URLs lead to no page")]
+    NoPage(String),
+    /// The line cannot be read.
+    #[error("not a link: {0}")]
+    Unreadable(String),
 }
 
 #[derive(Deserialize)]
@@ -28,11 +40,22 @@ pub fn entries(text: &str) -> Vec<Entry> {
 
 fn of_bookmarks(text: &str) -> Vec<Entry> {
     let page = Document::from(text);
-    let hrefs =
-        page.select("a[href]").iter().filter_map(|link| link.attr("href").map(|href| href.to_string()));
-    // Bookmarks of scripts and of the browser itself lead to no page.
-    let leads = |href: &String| href.starts_with("http://") || href.starts_with("https://");
-    hrefs.filter(leads).enumerate().map(|(at, href)| Entry { number: at + 1, url: Ok(href) }).collect()
+    let hrefs = page.select("a[href]").iter().filter_map(|link| link.attr("href")).collect::<Vec<_>>();
+    let entry = |(at, href): (usize, &StrTendril)| Entry { number: at + 1, url: leads(href.trim()) };
+    hrefs.iter().enumerate().map(entry).collect()
+}
+
+/// A bookmark's URL, if it is one of a page. What has no scheme is left to who saves it.
+fn leads(href: &str) -> Result<String, NoUrl> {
+    let scheme = href.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    match scheme
+        .filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)))
+    {
+        Some(scheme) if scheme != "http" && scheme != "https" => {
+            Err(NoUrl::NoPage(scheme.chars().take(40).collect()))
+        }
+        Some(_) | None => Ok(href.to_owned()),
+    }
 }
 
 fn of_lines(text: &str) -> Vec<Entry> {
@@ -43,22 +66,35 @@ fn of_lines(text: &str) -> Vec<Entry> {
         }
         serde_json::from_str::<Line>(line)
             .map(|line| line.url)
-            .map_err(|error| format!("not a link: {error}"))
+            .map_err(|error| NoUrl::Unreadable(without_place(&error)))
     };
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| says(line));
     lines.map(|(at, line)| Entry { number: at + 1, url: url(line) }).collect()
+}
+
+/// What is wrong, without the line, which is always the first.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().map_or(text.clone(), str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::entries;
 
-    fn found(text: &str) -> Vec<(usize, Result<String, bool>)> {
-        entries(text).into_iter().map(|entry| (entry.number, entry.url.map_err(|_| true))).collect()
+    fn found(text: &str) -> Vec<(usize, Result<String, String>)> {
+        entries(text)
+            .into_iter()
+            .map(|entry| (entry.number, entry.url.map_err(|no| no.to_string())))
+            .collect()
     }
 
-    fn ok(number: usize, url: &str) -> (usize, Result<String, bool>) {
+    fn ok(number: usize, url: &str) -> (usize, Result<String, String>) {
         (number, Ok(url.to_owned()))
+    }
+
+    fn no(number: usize, why: &str) -> (usize, Result<String, String>) {
+        (number, Err(why.to_owned()))
     }
 
     #[test]
@@ -66,7 +102,21 @@ mod tests {
         let page = "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p><DT><H3>F</H3><DL><p>\
                     <DT><A HREF=\"https://a.example/?x=1&amp;y=2\" ADD_DATE=\"1\">A</A>\
                     <DT><A HREF=\"javascript:void(0)\">B</A></DL><p><DT><A HREF=\"http://b.example/\">C</A></DL>";
-        assert_eq!(found(page), [ok(1, "https://a.example/?x=1&y=2"), ok(2, "http://b.example/")]);
+        let script = no(2, "javascript: URLs lead to no page");
+        assert_eq!(found(page), [ok(1, "https://a.example/?x=1&y=2"), script, ok(3, "http://b.example/")]);
+    }
+
+    #[test]
+    fn urls_are_taken_as_they_are_written_and_what_leads_to_no_page_is_named() {
+        let page = "<DL><DT><A HREF=\"HTTP://a.example/\">A</A><DT><A HREF=\" http://b.example/ \">B</A>\
+                    <DT><A HREF=\"place:sort=8\">C</A><DT><A HREF=\"ftp://d.example/\">D</A></DL>";
+        let expected = [
+            ok(1, "HTTP://a.example/"),
+            ok(2, "http://b.example/"),
+            no(3, "place: URLs lead to no page"),
+            no(4, "ftp: URLs lead to no page"),
+        ];
+        assert_eq!(found(page), expected);
     }
 
     #[test]
@@ -77,8 +127,8 @@ mod tests {
             ok(1, "https://a.example/"),
             ok(4, "https://b.example/"),
             ok(5, "https://c.example/"),
-            (6, Err(true)),
-            (7, Err(true)),
+            no(6, "not a link: missing field `url`"),
+            no(7, "not a link: key must be a string"),
         ];
         assert_eq!(found(text), expected);
         assert_eq!(found(" \n\n"), []);

@@ -35,6 +35,7 @@ pub struct Event {
 
 /// An event that has no number yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct NewEvent {
     /// What happened.
     pub name: String,
@@ -58,7 +59,7 @@ pub enum ToSync {
 
 /// Events by an author inside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Append {
     /// Which, in order.
     pub events: Vec<NewEvent>,

@@ -1,7 +1,7 @@
 //! Which links are the same: URLs that differ only in what does not lead anywhere else.
 
-use crate::limits::URL_CHARS;
-use url::Url;
+use crate::limits::URL_BYTES;
+use url::{ParseError, Url};
 
 /// A URL that somebody saves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,10 @@ pub enum BadUrl {
         host: String,
     },
     /// It is too long.
-    #[error("a URL may have at most {URL_CHARS} characters, and this has {chars}")]
+    #[error("a URL may have at most {URL_BYTES} bytes, and this has {bytes}")]
     TooLong {
         /// How many it has.
-        chars: usize,
+        bytes: usize,
     },
 }
 
@@ -80,12 +80,20 @@ impl Identity {
     /// What `text` is as a link.
     pub fn of(text: &str) -> Result<Identity, BadUrl> {
         let text = text.trim();
-        let chars = text.chars().count();
-        if chars > URL_CHARS {
-            return Err(BadUrl::TooLong { chars });
+        if text.len() > URL_BYTES {
+            return Err(BadUrl::TooLong { bytes: text.len() });
         }
         let given = || text.chars().take(200).collect::<String>();
-        let url = Url::parse(text).map_err(|why| BadUrl::NotAUrl { given: given(), why: why.to_string() })?;
+        if text.chars().any(char::is_control) {
+            return Err(BadUrl::NotAUrl { given: given(), why: "it has a control character".to_owned() });
+        }
+        let url = Url::parse(text).map_err(|why| {
+            let why = match why {
+                ParseError::RelativeUrlWithoutBase => "it does not begin with http:// or https://".to_owned(),
+                other => other.to_string(),
+            };
+            BadUrl::NotAUrl { given: given(), why }
+        })?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(BadUrl::Scheme { scheme: url.scheme().to_owned() });
         }
@@ -103,7 +111,8 @@ impl Identity {
 
 fn key(url: &Url, host: &str) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    let path = url.path().trim_end_matches('/');
+    let path = plain(url.path());
+    let path = path.trim_end_matches('/');
     let mut pairs: Vec<(String, String)> = url
         .query_pairs()
         .filter(|(name, _)| !is_tracking(name))
@@ -120,6 +129,29 @@ fn key(url: &Url, host: &str) -> String {
     let route = url.fragment().filter(|fragment| fragment.starts_with(['!', '/']));
     let fragment = route.map(|route| format!("#{route}")).unwrap_or_default();
     format!("{}://{host}{port}{path}{query}{fragment}", url.scheme())
+}
+
+/// A path in which only what must be is percent-encoded, in one way: `%61` is `a`, and `%c3` is `%C3`.
+fn plain(path: &str) -> String {
+    let mut plain = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((before, after)) = rest.split_once('%') {
+        plain.push_str(before);
+        rest = after;
+        match after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                rest = &after[2..];
+                let is_unreserved = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+                plain.push_str(&if is_unreserved {
+                    char::from(byte).to_string()
+                } else {
+                    format!("%{byte:02X}")
+                });
+            }
+            None => plain.push('%'),
+        }
+    }
+    plain + rest
 }
 
 fn is_tracking(name: &str) -> bool {
@@ -141,6 +173,7 @@ mod tests {
             ("https://example.com/a?utm_source=x&fbclid=y", "https://example.com/a", "example.com"),
             ("https://example.com/a?b=2&UTM_Medium=z&a=1", "https://example.com/a?a=1&b=2", "example.com"),
             ("https://example.com/a/../b/./c/", "https://example.com/b/c", "example.com"),
+            ("https://example.com/%61%7e%c3%bc%2f%", "https://example.com/a~%C3%BC%2F%", "example.com"),
             ("https://example.com./x", "https://example.com/x", "example.com"),
             ("http://example.com:8080/x", "http://example.com:8080/x", "example.com"),
             ("https://app.example.com/#/inbox", "https://app.example.com#/inbox", "app.example.com"),
@@ -155,8 +188,9 @@ mod tests {
     #[test]
     fn what_is_no_link_is_refused_by_name() {
         for (given, expected) in [
-            ("", "\"\" is not a URL: relative URL without a base"),
-            ("example.com", "\"example.com\" is not a URL: relative URL without a base"),
+            ("a\u{1}b", "\"a\\u{1}b\" is not a URL: it has a control character"),
+            ("", "\"\" is not a URL: it does not begin with http:// or https://"),
+            ("example.com", "\"example.com\" is not a URL: it does not begin with http:// or https://"),
             (
                 "ftp://example.com/",
                 "ftp: URLs are not links to pages: give one that begins with http:// or https://",
@@ -174,7 +208,7 @@ mod tests {
         }
         assert_eq!(
             Identity::of(&format!("https://e.com/{}", "a".repeat(9_000))),
-            Err(BadUrl::TooLong { chars: 9_014 })
+            Err(BadUrl::TooLong { bytes: 9_014 })
         );
     }
 }

@@ -26,10 +26,35 @@ pub const PROMPT_CHARS: usize = 4_000;
 pub const TITLE_CHARS: usize = 500;
 /// Characters of a description.
 pub const DESCRIPTION_CHARS: usize = 2_000;
-/// Characters of a URL.
-pub const URL_CHARS: usize = 8_192;
-/// Characters of a summary.
+/// Bytes of a URL.
+pub const URL_BYTES: usize = 8_192;
+/// Characters of a summary that is made here.
 pub const SUMMARY_CHARS: usize = 600;
+/// Characters of a summary that are kept, whoever made it.
+pub const SUMMARY_KEPT_CHARS: usize = 2_000;
+/// Characters of a tag's name that are kept, whoever gave it.
+pub const TAG_NAME_CHARS: usize = 64;
+/// Characters of a host's name.
+pub const DOMAIN_CHARS: usize = 255;
+/// Characters of a word for who brought a link.
+pub const SOURCE_CHARS: usize = 100;
+/// Characters of the error of a link.
+pub const ERROR_CHARS: usize = 200;
+/// Characters of what was the matter with it, for people.
+pub const REASON_CHARS: usize = 300;
+/// Bytes of the id of a link, a tag or a suggestion.
+pub const ID_BYTES: usize = 128;
+/// Tags of one link, and names suggested for it.
+pub const LINK_TAGS: usize = 100;
+/// Bytes of one link with everything that is kept of it: a page of the log that touches a link in each entry must fit into
+/// one commit, with the jobs that it asks for.
+pub const LINK_BYTES: usize = 20_000;
+/// Bytes of the answers to requests that one turn gives, for the same reason.
+pub const ANSWERS_BYTES: usize = 256 * 1024;
+/// Bytes of names of tags that a summary is told about.
+pub const TAGS_TOLD_BYTES: usize = 8_192;
+/// Events that were passed over of which it is kept which they were.
+pub const PASSED_OVER_KEPT: usize = 10;
 /// Links that one turn begins.
 pub const BEGUN_PER_TURN: usize = 50;
 /// Entries of the log that come at a time when there are more: links are begun when fewer come.
@@ -42,6 +67,12 @@ pub const LOOK_MS: i64 = 60_000;
 pub const ATTEMPTS: u32 = 3;
 /// Links that are known to lead to the same page as another.
 pub const DUPLICATES: usize = 100;
+/// Bytes of their ids.
+pub const DUPLICATES_BYTES: usize = 4_000;
+/// Links whose duplicates get what came of them in one turn.
+pub const HANDED_ON_PER_TURN: usize = 5;
+/// How long a link waits for a host that is left alone.
+pub const HOST_PATIENCE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Tags of one request.
 pub const TAGS: usize = 20;
 /// Links of one request, one page or one batch.

@@ -1,15 +1,14 @@
 //! The batch: takes a message, goes through its phases, hands over what came of it.
 
-use crate::calls::{AttemptRef, BeginAnswer, Call, CheckAnswer, HaveAnswer, OkAnswer, Reply, StartAnswer};
+use crate::calls::{Call, HaveAnswer, OkAnswer, Reply, StartAnswer};
 use crate::file::{Place, ProcessableFile};
-use crate::flow::{self, Flow};
+use crate::flow::{self, Flow, Spread};
 use crate::jobs::{self, Ended};
 use crate::limits::CANCELLED_PER_TURN;
 use crate::message::{BatchId, QueueMessage};
 use crate::options::Options;
 use crate::phases::{self, Phases};
 use crate::refusal::No;
-use crate::report::{Report, ReportStatus};
 use crate::rows::{self, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{Delivery, State, Step};
@@ -40,8 +39,8 @@ pub enum ToBatch {
     Spread {
         /// Which task.
         task_id: String,
-        /// From which file.
-        from: usize,
+        /// From where.
+        from: Spread,
     },
     /// Cancel what is with launchers, and go on until nothing is.
     Cancel,
@@ -49,8 +48,8 @@ pub enum ToBatch {
 
 /// A kind of object that takes a batch of files through phases.
 pub struct Batch {
-    options: Options,
-    phases: Phases,
+    pub(crate) options: Options,
+    pub(crate) phases: Phases,
 }
 
 impl Batch {
@@ -80,8 +79,11 @@ impl Object for Batch {
             Call::Status => Reply::Status(Box::new(show::status(turn, self.phases)?)),
             Call::Files { life, from, files, last } => self.files(turn, life, from, files, last)?,
             Call::Begin { attempt, machine_id } => self.begin(turn, &attempt, machine_id)?,
-            Call::Callback { attempt, signature, report } => {
-                self.callback(turn, &attempt, &signature, *report)?
+            Call::Callback { attempt, signature, report, in_parts } => {
+                self.callback(turn, &attempt, &signature, *report, in_parts)?
+            }
+            Call::Pages { attempt, signature, from, pages } => {
+                self.pages(turn, &attempt, &signature, from, pages)?
             }
             Call::Check { attempt, signature } => self.check(turn, &attempt, &signature)?,
             Call::Reset => reset(turn)?,
@@ -147,7 +149,7 @@ impl Batch {
             }
             return Ok(Reply::Started(StartAnswer { batch_id, started: ended }));
         }
-        turn.put(STATE, &State::new(self.phases.len(), turn.now()))?;
+        turn.put(STATE, &State::new(self.phases.len(), message.prefix(), turn.now()))?;
         let job = jobs::manifest(&message, turn.incarnation())?;
         turn.put(MESSAGE, &MessageRow(message))?;
         turn.enqueue(job)?;
@@ -186,107 +188,10 @@ impl Batch {
         Ok(Reply::Have(HaveAnswer { have: (!last).then_some(now_have) }))
     }
 
-    fn flow(&self, turn: &mut Turn<'_>) -> Result<Flow<'_>, Halt<No>> {
+    pub(crate) fn flow(&self, turn: &mut Turn<'_>) -> Result<Flow<'_>, Halt<No>> {
         let batch = turn.object().name.as_str().to_owned();
         let batch = BatchId::new(batch.clone()).map_err(|_| No::UnknownBatch(batch))?;
         Ok(Flow::new(rows::state(turn)?, batch, self.phases, &self.options))
-    }
-
-    /// A launcher is about to make an attempt, or has a machine for it.
-    fn begin(
-        &self,
-        turn: &mut Turn<'_>,
-        attempt: &AttemptRef,
-        machine_id: Option<String>,
-    ) -> Result<Reply, Halt<No>> {
-        let over = Reply::Begin(BeginAnswer { go: false, machine_id: None });
-        if attempt.life != turn.incarnation() || matches!(rows::state(turn)?.step, Step::Error { .. }) {
-            return Ok(over);
-        }
-        let task = rows::task(turn, self.phases, &attempt.task_id)?;
-        if task.attempt != attempt.attempt || task.status.is_over() {
-            return Ok(over);
-        }
-        let machine_id = machine_id.or_else(|| task.machine_id.clone());
-        let begun = TaskEvent::Begun { machine_id: machine_id.clone() };
-        let mut flow = self.flow(turn)?;
-        if flow.apply(turn, &task, attempt.attempt, begun)? {
-            flow.save(turn)?;
-        }
-        Ok(Reply::Begin(BeginAnswer { go: true, machine_id }))
-    }
-
-    fn proven(&self, turn: &mut Turn<'_>, attempt: &AttemptRef, signature: &str) -> Result<Task, Halt<No>> {
-        rows::state(turn)?;
-        let batch = turn.object().name.as_str().to_owned();
-        let task = rows::task(turn, self.phases, &attempt.task_id)?;
-        if !jobs::verify(&self.options.signer, &batch, attempt, signature) {
-            let AttemptRef { task_id, attempt, .. } = attempt.clone();
-            return Err(No::Forged { task_id, attempt }.into());
-        }
-        Ok(task)
-    }
-
-    /// A worker says how its task went. What is late or repeated changes nothing and is answered like the first.
-    fn callback(
-        &self,
-        turn: &mut Turn<'_>,
-        attempt: &AttemptRef,
-        signature: &str,
-        report: Report,
-    ) -> Result<Reply, Halt<No>> {
-        let ok = Reply::Ok(OkAnswer { ok: true, message: None });
-        let task = self.proven(turn, attempt, signature)?;
-        if let Some(other) = report.task_id.as_ref().filter(|other| **other != task.task_id) {
-            return Err(No::OtherTask(other.clone()).into());
-        }
-        if attempt.life != turn.incarnation() {
-            return Ok(ok);
-        }
-        let mut flow = self.flow(turn)?;
-        if matches!(flow.state.step, Step::Error { .. }) {
-            return Ok(ok);
-        }
-        let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-        let event = self.judge(&task, report, &message.prefix());
-        if flow.apply(turn, &task, attempt.attempt, event)? {
-            flow.state.phase_retry_count = 0;
-            self.advance(turn, &mut flow)?;
-            flow.save(turn)?;
-        }
-        Ok(ok)
-    }
-
-    /// What a report makes of a task: what is not complete, or outside of the batch, is a failure with that reason.
-    fn judge(&self, task: &Task, report: Report, prefix: &str) -> TaskEvent {
-        match report.status {
-            ReportStatus::Error => {
-                let reason = report.error.as_deref().filter(|reason| !reason.is_empty());
-                let reason = cut_reason(reason.unwrap_or("the worker gave no reason")).to_owned();
-                TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
-            }
-            ReportStatus::Success => {
-                let outside = report.staging_keys().find(|key| !key.starts_with(prefix));
-                let outside = outside.map(|key| format!("the worker wrote {key}, outside of {prefix}"));
-                let accepted = self.phases[task.phase].accepts(&task.input, &report);
-                match outside.or(accepted.err()) {
-                    None => TaskEvent::Completed(Box::new(report)),
-                    Some(reason) => TaskEvent::Failed { reason, retryable: true },
-                }
-            }
-        }
-    }
-
-    fn check(&self, turn: &mut Turn<'_>, attempt: &AttemptRef, signature: &str) -> Result<Reply, Halt<No>> {
-        let task = self.proven(turn, attempt, signature)?;
-        let live = attempt.life == turn.incarnation()
-            && task.attempt == attempt.attempt
-            && !task.status.is_over()
-            && !matches!(rows::state(turn)?.step, Step::Error { .. });
-        if !live {
-            return Err(No::UnknownTask(task.task_id).into());
-        }
-        Ok(Reply::Check(Box::new(CheckAnswer { input: task.input, asset_id: task.asset_id })))
     }
 
     /// A machine or process ended, or could not be started.
@@ -371,7 +276,7 @@ impl Batch {
     }
 
     /// Goes on with a task that made many files.
-    fn spread(&self, turn: &mut Turn<'_>, task_id: &str, from: usize) -> Result<(), Halt<No>> {
+    fn spread(&self, turn: &mut Turn<'_>, task_id: &str, from: Spread) -> Result<(), Halt<No>> {
         let mut flow = self.flow(turn)?;
         if matches!(flow.state.step, Step::Error { .. }) {
             return Ok(());
@@ -383,7 +288,7 @@ impl Batch {
     }
 
     /// Goes on: to the first phase with tasks, or to the end.
-    fn advance(&self, turn: &mut Turn<'_>, flow: &mut Flow<'_>) -> Result<(), Halt<No>> {
+    pub(crate) fn advance(&self, turn: &mut Turn<'_>, flow: &mut Flow<'_>) -> Result<(), Halt<No>> {
         match flow.state.unfinished() {
             Some(index) => {
                 if flow.state.step != (Step::Phase { index }) {

@@ -2,12 +2,11 @@
 
 use crate::file::{Place, ProcessableFile};
 use crate::message::QueueMessage;
-use crate::report::Report;
+use crate::report::{Outputs, PageOutput, Report};
 use crate::state::{Counts, Delivery, Ledger};
 use crate::task::{Task, TaskStatus};
 use abide_core::object::Incarnation;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// What can be asked of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +42,20 @@ pub enum Call {
         signature: String,
         /// What it says.
         report: Box<Report>,
+        /// So many pages of it came before, in parts; 0 if it is whole.
+        #[serde(default)]
+        in_parts: u32,
+    },
+    /// Pages of a report that is too long for one call.
+    Pages {
+        /// Which attempt.
+        attempt: AttemptRef,
+        /// The proof.
+        signature: String,
+        /// How many came before.
+        from: u32,
+        /// These.
+        pages: Vec<PageOutput>,
     },
     /// Whether a signature is that of a live attempt, and of which task.
     Check {
@@ -109,7 +122,7 @@ pub enum Reply {
     Status(Box<StatusAnswer>),
     /// To [`Call::Start`].
     Started(StartAnswer),
-    /// To [`Call::Files`].
+    /// To [`Call::Files`] and [`Call::Pages`].
     Have(HaveAnswer),
     /// To [`Call::Begin`].
     Begin(BeginAnswer),
@@ -188,7 +201,7 @@ pub struct StartAnswer {
     pub started: bool,
 }
 
-/// How many files of the manifest have come.
+/// How many files of the manifest, or pages of a report, have come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HaveAnswer {
     /// So many; none if no more are taken.
@@ -251,55 +264,19 @@ pub struct TaskDocument {
     pub input_cid: Option<String>,
     /// The machine at it.
     pub fly_machine_id: Option<String>,
+    /// Pages that came of it, if its worker says how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<usize>,
     /// What its worker said of its outputs.
     #[serde(flatten)]
     pub outputs: Outputs,
-}
-
-/// Outputs of a task.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Outputs {
-    /// Where the first is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_r2_key: Option<String>,
-    /// The name of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_file_name: Option<String>,
-    /// Its size.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_file_size: Option<u64>,
-    /// Pages, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pages: Option<usize>,
-    /// Where the ref is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ref_json_r2_key: Option<String>,
-    /// What is in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ref_data: Option<crate::report::RefData>,
-    /// Where the original is archived.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub archive_r2_key: Option<String>,
-    /// How long it took.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub performance: Option<Value>,
 }
 
 impl TaskDocument {
     /// A task of the phase with this name.
     #[must_use]
     pub fn of(task: Task, phase: &str) -> TaskDocument {
-        let outputs = task.report.map_or_else(Outputs::default, |report| Outputs {
-            output_r2_key: report.output_r2_key,
-            output_file_name: report.output_file_name,
-            output_file_size: report.output_file_size,
-            pages: report.outputs.map(|pages| pages.len()),
-            ref_json_r2_key: report.ref_json_r2_key,
-            ref_data: report.ref_data,
-            archive_r2_key: report.archive_r2_key,
-            performance: report.performance,
-        });
+        let pages = task.pages();
         TaskDocument {
             task_id: task.task_id,
             phase: phase.to_owned(),
@@ -314,7 +291,8 @@ impl TaskDocument {
             input_file_size: task.input.file_size,
             input_cid: task.input.cid,
             fly_machine_id: task.machine_id,
-            outputs,
+            pages,
+            outputs: task.report.map_or_else(Outputs::default, |report| report.made),
         }
     }
 }

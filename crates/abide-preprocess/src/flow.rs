@@ -2,11 +2,13 @@
 
 use crate::file::{Fared, FileRow, Place, ProcessableFile};
 use crate::jobs;
-use crate::limits::{HANDED_PER_TURN, SPREAD_PER_TURN};
+use crate::limits::HANDED_PER_TURN;
 use crate::message::BatchId;
 use crate::options::Options;
+use crate::parts;
 use crate::phases::Phases;
 use crate::refusal::No;
+use crate::report::Report;
 use crate::rows::{self, STATE, file_key, job_key, live_key, task_key, todo_key, todo_prefix};
 use crate::state::{Counts, State, Step};
 use crate::task::{Moved, Task, TaskEvent, TaskStatus};
@@ -30,6 +32,17 @@ impl Note {
     pub(crate) fn ended(error: &str) -> Note {
         Note { status: "ERROR".to_owned(), counts: Counts::default(), error: Some(error.to_owned()) }
     }
+}
+
+/// How far the files of a completed task are written: behind which page, behind which file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    page: u32,
+    file: usize,
+}
+
+impl Spread {
+    const BEGIN: Spread = Spread { page: 0, file: 0 };
 }
 
 /// A batch's state on its way through a turn.
@@ -111,6 +124,7 @@ impl<'a> Flow<'a> {
             error: None,
             machine_id: None,
             report: None,
+            in_parts: 0,
             passed_on: false,
         };
         turn.put(&task_key(phase, place), &task)?;
@@ -195,7 +209,7 @@ impl<'a> Flow<'a> {
     /// A task is over: its file becomes what the phase makes of it, and goes on to later phases.
     fn over(&mut self, turn: &mut Turn<'_>, task: &mut Task) -> Result<(), Halt<No>> {
         if task.report.is_some() {
-            return self.spread(turn, task, 0);
+            return self.spread(turn, task, Spread::BEGIN);
         }
         let input = task.input.clone();
         task.passed_on = self.route(turn, &task.place, &input, task.phase + 1)?;
@@ -210,25 +224,41 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// Writes the files that a completed task made, from the `from`th, a part in each turn. The task counts with the last.
-    pub(crate) fn spread(&mut self, turn: &mut Turn<'_>, task: &Task, from: usize) -> Result<(), Halt<No>> {
+    /// Writes the files that a completed task made, a part of its pages in each turn. The task counts with the last.
+    pub(crate) fn spread(&mut self, turn: &mut Turn<'_>, task: &Task, from: Spread) -> Result<(), Halt<No>> {
         let Some(report) = &task.report else { return Ok(()) };
-        let files = self.phases[task.phase].transform(&task.input, report);
+        let mut next = from;
+        let files = if task.in_parts == 0 {
+            self.phases[task.phase].transform(&task.input, report)
+        } else {
+            let pages = parts::part(turn, task, from.page)?;
+            parts::spent(turn, task, from.page);
+            next.page += u32::try_from(pages.len()).unwrap_or(u32::MAX);
+            let report = Report { outputs: Some(pages), ..report.clone() };
+            self.phases[task.phase].transform(&task.input, &report)
+        };
         let mut opened = 0;
-        if from == 0 {
-            let row = rows::file(turn, &task.place)?;
-            let fared = row.and_then(|row| row.fared);
-            turn.put(&file_key(&task.place), &FileRow { file: files.first().cloned(), fared })?;
-        }
-        for (nth, file) in files.iter().enumerate().skip(from).take(SPREAD_PER_TURN) {
-            let place = if nth == 0 { task.place.clone() } else { task.place.output(nth) };
-            if nth > 0 {
-                turn.put(&file_key(&place), &FileRow { file: Some(file.clone()), fared: None })?;
+        for (nth, file) in files.iter().enumerate() {
+            match nth {
+                0 if from == Spread::BEGIN => {
+                    let fared = rows::file(turn, &task.place)?.and_then(|row| row.fared);
+                    turn.put(&file_key(&task.place), &FileRow { file: Some(file.clone()), fared })?;
+                    opened += u32::from(self.route(turn, &task.place, file, task.phase + 1)?);
+                }
+                0 => {}
+                _ => {
+                    next.file += 1;
+                    let place = task.place.output(next.file);
+                    turn.put(&file_key(&place), &FileRow { file: Some(file.clone()), fared: None })?;
+                    opened += u32::from(self.route(turn, &place, file, task.phase + 1)?);
+                }
             }
-            opened += u32::from(self.route(turn, &place, file, task.phase + 1)?);
         }
-        let next = from + SPREAD_PER_TURN;
-        if next < files.len() {
+        if files.is_empty() && from == Spread::BEGIN {
+            let fared = rows::file(turn, &task.place)?.and_then(|row| row.fared);
+            turn.put(&file_key(&task.place), &FileRow { file: None, fared })?;
+        }
+        if next.page > from.page && next.page < task.in_parts {
             let me = turn.object().clone();
             let task_id = task.task_id.clone();
             turn.send(&me, &crate::batch::ToBatch::Spread { task_id, from: next })?;

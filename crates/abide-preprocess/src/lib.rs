@@ -19,13 +19,16 @@
 //! | `task/{phase}/{place}` | a file through a phase |
 //! | `todo/{phase}/{place}` | a task that nobody has begun |
 //! | `live/{phase}/{place}` | a task with a launcher, and the key of its job |
+//! | `parts/{phase}/{place}`, `part/{phase}/{place}/{from}` | a report that is too long for one row, until its pages are files |
 //!
 //! What one callback reads and writes does not depend on how many tasks there are: the task, its file, its input, the
 //! state.
 
 pub mod asset;
+mod attempt;
 mod batch;
 mod buckets;
+mod callback;
 pub mod calls;
 pub mod file;
 mod flow;
@@ -36,6 +39,7 @@ pub mod manifest;
 mod message;
 mod metrics;
 mod options;
+mod parts;
 pub mod phases;
 mod refusal;
 pub mod report;
@@ -51,7 +55,7 @@ pub mod worker;
 pub use batch::{Batch, ToBatch};
 pub use buckets::{Buckets, Which};
 pub use calls::Call;
-pub use flow::Note;
+pub use flow::{Note, Spread};
 pub use message::{BadMessage, BatchId, QueueMessage};
 pub use metrics::{Metrics, Numbers};
 pub use options::{Options, PhaseSettings};

@@ -28,5 +28,12 @@ pub const DELIVERY_ATTEMPTS: u32 = 300;
 pub const SWEEP_ATTEMPTS: u32 = 20;
 /// Bytes of one input that a worker takes.
 pub const INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
-/// Files that one turn writes of those that a task made: a row each, and two for a task about it.
-pub const SPREAD_PER_TURN: usize = 400;
+/// Pages of one report.
+pub const REPORT_PAGES: usize = 10_000;
+/// Bytes of a callback: a report of that many pages with texts, under names as long as people give.
+pub const REPORT_BYTES: usize = 8 * 1024 * 1024;
+/// Pages of a report that one call brings and one row holds. One turn writes the files that they become: an image and a text
+/// each, a row for either, and two for a task about it.
+pub const PAGES_PER_PART: usize = 100;
+/// Bytes of them.
+pub const PART_BYTES: usize = 128 * 1024;

@@ -1,5 +1,6 @@
 //! What a batch says no with.
 
+use crate::limits::PAGES_PER_PART;
 use abide_engine::{Refusal, RefusalClass};
 
 /// What a batch says no with.
@@ -25,6 +26,11 @@ pub enum No {
     /// A report about something else.
     #[error("the report is about {0:?}, and this is the callback of another")]
     OtherTask(String),
+    /// More pages than one call brings.
+    #[error(
+        "the report has {0} pages, and one call brings {PAGES_PER_PART}: send the others before it, in parts"
+    )]
+    LongReport(usize),
     /// Only a failed task can be tried again.
     #[error("task {0} has not failed: only a task that failed can be tried again")]
     NotFailed(String),
@@ -44,6 +50,7 @@ impl Refusal for No {
             No::UnknownPhase(_) => "unknown_phase",
             No::Forged { .. } => "forged",
             No::OtherTask(_) => "other_task",
+            No::LongReport(_) => "long_report",
             No::NotFailed(_) => "not_failed",
             No::PassedOn(_) => "passed_on",
             No::Ended => "ended",
@@ -53,7 +60,7 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::UnknownBatch(_) | No::UnknownTask(_) => RefusalClass::NotFound,
-            No::UnknownPhase(_) | No::OtherTask(_) => RefusalClass::Invalid,
+            No::UnknownPhase(_) | No::OtherTask(_) | No::LongReport(_) => RefusalClass::Invalid,
             No::Forged { .. } => RefusalClass::Forbidden,
             No::NotFailed(_) | No::PassedOn(_) | No::Ended => RefusalClass::Conflict,
         }

@@ -14,6 +14,26 @@ pub struct Report {
     pub batch_id: Option<String>,
     /// How it went.
     pub status: ReportStatus,
+    /// What it made.
+    #[serde(flatten)]
+    pub made: Outputs,
+    /// Every page, if there may be more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<PageOutput>>,
+    /// How many pages the worker found, if it counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_count: Option<u32>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether trying again may help; it may if this is not said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+}
+
+/// What a worker says of its outputs, and everybody is told.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Outputs {
     /// Where the output, or its first page, is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_r2_key: Option<String>,
@@ -23,12 +43,6 @@ pub struct Report {
     /// Its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_file_size: Option<u64>,
-    /// Every page, if there may be more than one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub outputs: Option<Vec<PageOutput>>,
-    /// How many pages the worker found, if it counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page_count: Option<u32>,
     /// Where the ref is that stands for an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ref_json_r2_key: Option<String>,
@@ -38,12 +52,6 @@ pub struct Report {
     /// Where the original is archived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive_r2_key: Option<String>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Whether trying again may help; it may if this is not said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retryable: Option<bool>,
     /// How long it took, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub performance: Option<Value>,
@@ -105,17 +113,11 @@ impl Report {
             task_id: None,
             batch_id: None,
             status: ReportStatus::Success,
-            output_r2_key: None,
-            output_file_name: None,
-            output_file_size: None,
+            made: Outputs::default(),
             outputs: None,
             page_count: None,
-            ref_json_r2_key: None,
-            ref_data: None,
-            archive_r2_key: None,
             error: None,
             retryable: None,
-            performance: None,
         }
     }
 
@@ -125,17 +127,21 @@ impl Report {
         Report { status: ReportStatus::Error, error: Some(reason.into()), ..Report::success() }
     }
 
-    /// Every key of staging that it names.
-    pub fn staging_keys(&self) -> impl Iterator<Item = &str> {
+    /// The first key of staging that it names and that is not below `prefix`.
+    #[must_use]
+    pub fn outside_of(&self, prefix: &str) -> Option<String> {
+        let own = [&self.made.output_r2_key, &self.made.ref_json_r2_key].into_iter().flatten();
         let pages = self.outputs.iter().flatten();
-        let pages = pages.flat_map(|page| [Some(page.r2_key.as_str()), page.text_r2_key.as_deref()]);
-        [self.output_r2_key.as_deref(), self.ref_json_r2_key.as_deref()].into_iter().chain(pages).flatten()
+        let pages = pages.flat_map(|page| std::iter::once(&page.r2_key).chain(&page.text_r2_key));
+        own.chain(pages)
+            .find(|key| !key.starts_with(prefix))
+            .map(|key| format!("the worker wrote {key}, outside of {prefix}"))
     }
 
     /// The pages in their order; `output_*` is the only page of a report without `outputs`.
     #[must_use]
     pub fn pages(&self) -> Vec<PageOutput> {
-        match (&self.outputs, &self.output_r2_key, &self.output_file_name) {
+        match (&self.outputs, &self.made.output_r2_key, &self.made.output_file_name) {
             (Some(outputs), ..) => {
                 let mut outputs = outputs.clone();
                 outputs.sort_by_key(|output| output.page);
@@ -145,7 +151,7 @@ impl Report {
                 page: 1,
                 r2_key: r2_key.clone(),
                 file_name: file_name.clone(),
-                file_size: self.output_file_size.unwrap_or(0),
+                file_size: self.made.output_file_size.unwrap_or(0),
                 text_r2_key: None,
                 text_file_size: None,
             }],
@@ -153,8 +159,14 @@ impl Report {
         }
     }
 
-    /// Whether the pages are all there; the reason if not.
-    pub fn check_pages(&self) -> Result<(), String> {
+    /// Whether it tells of more than one page, of which these may be a part.
+    #[must_use]
+    pub fn is_paged(&self) -> bool {
+        self.page_count.map_or_else(|| self.pages().len(), |count| count as usize) > 1
+    }
+
+    /// Whether the pages behind the first `from` go on without a gap; the reason if not.
+    pub fn check_pages(&self, from: u32) -> Result<(), String> {
         let pages = self.pages();
         if pages.is_empty() {
             return Err("the worker reported success without a page".to_owned());
@@ -162,13 +174,19 @@ impl Report {
         if let Some(empty) = pages.iter().find(|page| page.file_size == 0) {
             return Err(format!("page {} has no bytes", empty.page));
         }
-        let in_order = pages.iter().zip(1_u32..).all(|(page, number)| page.page == number);
-        if !in_order {
-            return Err("the pages of the report are not 1, 2, 3 … each once".to_owned());
+        let in_order = pages.iter().zip(from + 1..).all(|(page, number)| page.page == number);
+        if in_order {
+            Ok(())
+        } else {
+            Err("the pages of the report are not 1, 2, 3 … each once".to_owned())
         }
+    }
+
+    /// Whether it has as many pages as the worker found; the reason if not.
+    pub fn check_count(&self, pages: usize) -> Result<(), String> {
         match self.page_count {
-            Some(count) if count as usize != pages.len() => {
-                Err(format!("the file has {count} pages, and the worker reported {}", pages.len()))
+            Some(count) if count as usize != pages => {
+                Err(format!("the file has {count} pages, and the worker reported {pages}"))
             }
             _ => Ok(()),
         }

@@ -53,6 +53,20 @@ pub(crate) fn live_key(phase: usize, place: &Place) -> String {
     format!("{LIVE}{phase:02}/{}", place.as_str())
 }
 
+/// How far the parts of a long report have come.
+pub(crate) fn parts_key(phase: usize, place: &Place) -> String {
+    format!("parts/{phase:02}/{}", place.as_str())
+}
+
+pub(crate) fn part_prefix(phase: usize, place: &Place) -> String {
+    format!("part/{phase:02}/{}/", place.as_str())
+}
+
+/// The pages behind the first `from`.
+pub(crate) fn part_key(phase: usize, place: &Place, from: u32) -> String {
+    format!("{}{from:05}", part_prefix(phase, place))
+}
+
 /// The unique key of the job for an attempt.
 pub(crate) fn job_key(task: &Task) -> String {
     format!("{}/{}", task.task_id, task.attempt)

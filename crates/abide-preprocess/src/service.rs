@@ -2,6 +2,7 @@
 
 use crate::batch::Batch;
 use crate::buckets::Buckets;
+use crate::callback::Heard;
 use crate::jobs;
 use crate::launch::{Launcher, Launching};
 use crate::metrics::Metrics;
@@ -33,6 +34,8 @@ pub struct Telling {
     pub credentials: Credentials,
     /// The account, the id of its key and the key.
     pub r2: [String; 3],
+    /// Where the buckets are, if not at R2 of that account.
+    pub r2_endpoint: String,
     /// `R2_BUCKET`.
     pub staging_name: String,
     /// `ARCHIVE_BUCKET`.
@@ -50,6 +53,7 @@ impl Default for Telling {
         Telling {
             credentials: Credentials::Presigned,
             r2: Default::default(),
+            r2_endpoint: String::new(),
             staging_name: "arke-staging".to_owned(),
             archive_name: "arke-archive".to_owned(),
             cdn_api_url: String::new(),
@@ -103,6 +107,7 @@ struct Shared {
     buckets: Buckets,
     site: watch::Sender<Option<Site>>,
     metrics: Metrics,
+    heard: Heard,
 }
 
 impl std::fmt::Debug for Service {
@@ -117,8 +122,12 @@ impl Service {
         let Setup { options, phases, buckets, launcher, in_flight, telling, worker_url } = setup;
         let options = Options { delivers: !worker_url.is_empty(), ..options };
         registry.object(Batch::with_phases(options, phases))?;
-        let shared =
-            Shared { buckets: buckets.clone(), site: watch::channel(None).0, metrics: Metrics::default() };
+        let shared = Shared {
+            buckets: buckets.clone(),
+            site: watch::channel(None).0,
+            metrics: Metrics::default(),
+            heard: Heard::default(),
+        };
         let service = Service { shared: Arc::new(shared) };
         registry.worker(jobs::MESSAGES, jobs::START, SLOTS, Start(service.clone()))?;
         registry.worker(jobs::QUEUE, jobs::MANIFEST, SLOTS, Manifest(service.clone()))?;
@@ -155,6 +164,11 @@ impl Service {
     #[must_use]
     pub fn buckets(&self) -> &Buckets {
         &self.shared.buckets
+    }
+
+    /// Who waits for callbacks.
+    pub(crate) fn heard(&self) -> &Heard {
+        &self.shared.heard
     }
 
     /// What is counted.

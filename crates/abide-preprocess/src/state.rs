@@ -100,6 +100,8 @@ pub struct State {
     /// Where it is.
     #[serde(flatten)]
     pub step: Step,
+    /// What the keys of its files begin with.
+    pub prefix: String,
     /// When its message came.
     pub started_at: Time,
     /// When something last changed.
@@ -127,9 +129,10 @@ impl Record for State {}
 impl State {
     /// That of a batch whose message just came.
     #[must_use]
-    pub fn new(phases: usize, now: Time) -> State {
+    pub fn new(phases: usize, prefix: String, now: Time) -> State {
         State {
             step: Step::Loading { have: 0 },
+            prefix,
             started_at: now,
             updated_at: now,
             completed_at: None,

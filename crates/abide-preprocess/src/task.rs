@@ -69,6 +69,9 @@ pub struct Task {
     pub machine_id: Option<String>,
     /// What its worker said, once it is completed.
     pub report: Option<Report>,
+    /// Pages of that report that came in parts, each a row of its own.
+    #[serde(default)]
+    pub in_parts: u32,
     /// A later phase took the file although this task failed.
     pub passed_on: bool,
 }
@@ -84,7 +87,12 @@ pub enum TaskEvent {
         machine_id: Option<String>,
     },
     /// Its outputs are there.
-    Completed(Box<Report>),
+    Completed {
+        /// What its worker says.
+        report: Box<Report>,
+        /// So many pages of it are in rows of their own.
+        in_parts: u32,
+    },
     /// This attempt failed, and another may do better.
     Failed {
         /// Why.
@@ -133,13 +141,14 @@ impl Task {
                 let begun = Task { status: Processing, started_at, machine_id, ..self.clone() };
                 (begun != *self).then_some(Moved::Same(begun))
             }
-            (Pending | Processing, TaskEvent::Completed(report)) => {
+            (Pending | Processing, TaskEvent::Completed { report, in_parts }) => {
                 let completed_at = Some(now);
                 let report = Some(*report);
                 Some(Moved::Over(Task {
                     status: Completed,
                     completed_at,
                     report,
+                    in_parts,
                     error: None,
                     ..self.clone()
                 }))
@@ -166,11 +175,18 @@ impl Task {
             | (
                 Completed | Failed,
                 TaskEvent::Begun { .. }
-                | TaskEvent::Completed(_)
+                | TaskEvent::Completed { .. }
                 | TaskEvent::Failed { .. }
                 | TaskEvent::NotBegun,
             ) => None,
         }
+    }
+
+    /// How many pages came of it, if its worker says so.
+    #[must_use]
+    pub fn pages(&self) -> Option<usize> {
+        let outputs = self.report.as_ref()?.outputs.as_ref();
+        if self.in_parts > 0 { Some(self.in_parts as usize) } else { outputs.map(Vec::len) }
     }
 
     fn next_attempt(&self) -> Task {

@@ -42,7 +42,10 @@ pub enum BackupError {
         /// What was found.
         reason: String,
     },
-    /// The store, the backup or the directory cannot be opened.
+    /// The file is no backup that this program can read.
+    #[error(transparent)]
+    File(OpenError),
+    /// The store or the directory cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
@@ -61,9 +64,11 @@ pub fn backup(dir: &Path, to: &Path) -> Result<BackupDone, BackupError> {
         return Err(BackupError::Exists { path: to.into() });
     }
     let part = beside(to);
-    remove(&part)?;
     // Made first, so that nobody else can read what is copied into it.
-    private(&part)?;
+    remove(&part).and_then(|()| private(&part)).map_err(|error| match error {
+        BackupError::Io { error, .. } => BackupError::Io { path: to.into(), error },
+        other => other,
+    })?;
     let source = dir.join(FILE);
     let copied = copy(&source, &part).and_then(|()| put(&part, to));
     if copied.is_err() {
@@ -99,8 +104,8 @@ pub fn restore(from: &Path, dir: &Path) -> Result<BackupDone, BackupError> {
 /// Whether the file is a whole store of ours.
 fn check(path: &Path) -> Result<(), BackupError> {
     File::open(path).map_err(|error| BackupError::Io { path: path.into(), error })?;
-    let conn = reading(path)?;
-    migrate::identify(path, &conn)?;
+    let conn = reading(path).map_err(of_backup)?;
+    migrate::identify(path, &conn).map_err(of_backup)?;
     let damaged =
         |error: rusqlite::Error| BackupError::Damaged { path: path.into(), reason: error.to_string() };
     let schema: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(damaged)?;
@@ -110,6 +115,17 @@ fn check(path: &Path) -> Result<(), BackupError> {
     }
     let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(damaged)?;
     if found == "ok" { Ok(()) } else { Err(BackupError::Damaged { path: path.into(), reason: found }) }
+}
+
+/// What is wrong with a backup, said of a backup.
+fn of_backup(error: OpenError) -> BackupError {
+    match error {
+        OpenError::Corrupt { path, reason } => BackupError::Damaged { path, reason },
+        OpenError::Foreign { path, .. } => {
+            BackupError::Damaged { path, reason: "it is a database of another program".to_owned() }
+        }
+        other => BackupError::File(other),
+    }
 }
 
 fn copy(source: &Path, part: &Path) -> Result<(), BackupError> {
@@ -123,7 +139,7 @@ fn copy(source: &Path, part: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn reading(path: &Path) -> Result<Connection, BackupError> {
+fn reading(path: &Path) -> Result<Connection, OpenError> {
     let fault = |error: rusqlite::Error| OpenError::of_fault(path, Fault::from(error));
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(fault)?;

@@ -24,7 +24,6 @@ const KEEP: &str = concat!(
     ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)"
 );
 const TAKE: &str = concat!("DELETE FROM dead_letters WHERE id = ?1 RETURNING ", dead_columns!());
-const DROP: &str = "DELETE FROM dead_letters WHERE id = ?1";
 
 impl Writer<'_> {
     pub(crate) fn keep_dead(&self, letter: &DeadLetter) -> Outcome<()> {
@@ -73,8 +72,14 @@ impl Writer<'_> {
             .map(drop)
     }
 
-    pub(crate) fn drop_dead(&self, id: DeadId) -> Outcome<bool> {
-        Ok(self.db.run(DROP, [id.0])? == 1)
+    /// Forgets a dead letter; whether there was such a one. A follow that stood still for it goes on: without its dead
+    /// letter nobody could make it.
+    pub(crate) fn drop_dead(&mut self, id: DeadId) -> Outcome<bool> {
+        let Some(letter) = self.db.one(TAKE, [id.0], decode)? else { return Ok(false) };
+        if let (DeadEvent::Entries { source }, Some(life)) = (letter.event, letter.incarnation) {
+            self.go_on_following(life, &source)?;
+        }
+        Ok(true)
     }
 
     /// Runs a dead letter's event again; whether there was such a dead letter.

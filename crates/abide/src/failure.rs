@@ -85,7 +85,7 @@ pub(crate) enum Failure {
     #[error("nothing can be fetched: {0}")]
     Fetcher(#[source] BuildError),
     /// What the command line says is no artifact.
-    #[error("\u{2717} Invalid artifact: {0}")]
+    #[error("Invalid artifact: {0}")]
     Artifact(String),
     /// What is asked for does not fit together.
     #[error("{0}")]
@@ -188,7 +188,10 @@ impl Failure {
             Self::Name(_) => 2,
             Self::Backup(BackupError::Open(_) | BackupError::HasData { .. }) => 3,
             Self::Backup(
-                BackupError::Exists { .. } | BackupError::Io { .. } | BackupError::Damaged { .. },
+                BackupError::Exists { .. }
+                | BackupError::Io { .. }
+                | BackupError::Damaged { .. }
+                | BackupError::File(_),
             ) => 1,
             Self::Start(StartError::Thread(_) | StartError::Randomness(_)) => 1,
             Self::Config(_)
@@ -234,7 +237,7 @@ impl Failure {
             Self::Backup(BackupError::Open(_)) => "data_dir_unusable",
             Self::Backup(BackupError::HasData { .. }) => "data_dir_has_data",
             Self::Backup(BackupError::Exists { .. }) => "file_exists",
-            Self::Backup(BackupError::Io { .. }) => "file_unusable",
+            Self::Backup(BackupError::Io { .. } | BackupError::File(_)) => "file_unusable",
             Self::Backup(BackupError::Damaged { .. }) => "backup_damaged",
             Self::Bench(_) => "bench_failed",
             Self::Links(_) => "links_failed",

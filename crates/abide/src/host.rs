@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
@@ -24,6 +25,8 @@ use crate::services::{Hosted, Started, entities};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
+/// How long work on threads of its own may take after the end.
+const LAST_WORK: Duration = Duration::from_secs(2);
 /// The exit code of a process that was told twice.
 const TOLD_TWICE: i32 = 1;
 
@@ -61,13 +64,17 @@ pub(crate) fn run(
     listen_flag: &'static str,
     output: Output,
 ) -> Result<(), Failure> {
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let ended = runtime.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
         let listen = Listen { address: config.server.listen, flag: listen_flag };
         let host = Host::start(config, hosted, listen).await?;
         announce(host.address, host.data_dir.path(), output);
         host.run_until(told).await
-    })
+    });
+    // Everything that was acknowledged is in the store; work that nobody waits for any more does not hold up the end.
+    runtime.shutdown_timeout(LAST_WORK);
+    ended
 }
 
 /// The runtime of a process that hosts or talks to a host.

@@ -75,7 +75,7 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
                 config.store.data_dir.push("bench");
             }
             logging::start(&config.log, None)?;
-            commands::bench::run(&config, flags, output)
+            commands::bench::run(config, flags, output)
         }
         Command::Queue { command } => {
             commands::queue::run(&Config::from_resolved(&resolved), command, output)

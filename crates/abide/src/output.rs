@@ -1,6 +1,7 @@
 //! Where a command writes: data on standard output, messages on standard error.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use abide_core::time::Time;
@@ -39,7 +40,7 @@ impl Output {
     /// Prints `text` for a person or `document` for a program.
     pub(crate) fn data(self, text: &str, document: &impl Serialize) -> Result<(), Failure> {
         match self {
-            Self::Text => write_out(text.as_bytes()),
+            Self::Text => write_out(harmless(text).as_bytes()),
             Self::Json => {
                 let mut bytes =
                     serde_json::to_vec_pretty(document).map_err(|error| Failure::Output(error.into()))?;
@@ -52,7 +53,7 @@ impl Output {
     /// Tells the person or the program something beside the data. Nobody listening is fine.
     pub(crate) fn message(self, text: &str, document: &impl Serialize) {
         let line = match self {
-            Self::Text => text.to_owned(),
+            Self::Text => harmless(text).into_owned(),
             Self::Json => match serde_json::to_string(document) {
                 Ok(line) => line,
                 Err(error) => format!("{text} (and it has no JSON form: {error})"),
@@ -64,7 +65,7 @@ impl Output {
     /// Tells a person something that a program finds in the data.
     pub(crate) fn note(self, text: &str) {
         match self {
-            Self::Text => drop(writeln!(io::stderr().lock(), "{text}")),
+            Self::Text => drop(writeln!(io::stderr().lock(), "{}", harmless(text))),
             Self::Json => {}
         }
     }
@@ -74,7 +75,7 @@ impl Output {
         match self {
             Self::Text => {
                 for line in failure.to_string().lines() {
-                    eprintln!("error: {line}");
+                    eprintln!("error: {}", harmless(line));
                 }
             }
             Self::Json => {
@@ -86,6 +87,35 @@ impl Output {
             }
         }
     }
+}
+
+/// The text as a terminal may show it. Names, reasons and payloads come from anywhere: what would move the cursor, change
+/// colours, hide or turn the text around is replaced.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(is_harmful, "\u{fffd}"))
+}
+
+fn is_harmful(c: char) -> bool {
+    let is_invisible = matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() && c != '\n' && c != '\t' || is_invisible
+}
+
+/// So many of something: `1 error`, `2 errors`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+/// What became of a list.
+pub(crate) fn import_complete(new: u64, duplicate: u64, skipped: u64, errors: u64) -> String {
+    let mark = if errors == 0 { '\u{2713}' } else { '\u{26a0}' };
+    let skipped = if skipped == 0 { String::new() } else { format!("{skipped} skipped, ") };
+    let errors = counted(errors, "error");
+    format!("{mark} Import complete: {new} new, {duplicate} duplicate, {skipped}{errors}\n")
 }
 
 /// What a document that a server gave holds.
@@ -110,6 +140,11 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
+/// A text in a table: as much of it as has room at a terminal, and all of it for a program.
+pub(crate) fn cell(text: &str, most: usize) -> String {
+    if io::stdout().is_terminal() { shortened(text, most) } else { shortened(text, usize::MAX) }
+}
+
 /// A path in a document: as it is displayed, since JSON cannot hold every path that a system can.
 pub(crate) fn displayed<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
@@ -121,5 +156,22 @@ pub(crate) fn write_out(bytes: &[u8]) -> Result<(), Failure> {
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Output(error)),
         Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_gets_through() {
+        for (text, shown) in [
+            ("plain\ttext\nand more: \u{e9}\u{4e2d}", "plain\ttext\nand more: \u{e9}\u{4e2d}"),
+            ("\u{1b}[2Jgone", "\u{fffd}[2Jgone"),
+            ("a\rb\u{7}\u{9b}31m\u{7f}", "a\u{fffd}b\u{fffd}\u{fffd}31m\u{fffd}"),
+            ("\u{202e}gpj.exe\u{2066}\u{200b}", "\u{fffd}gpj.exe\u{fffd}\u{fffd}"),
+        ] {
+            assert_eq!(harmless(text), shown, "{text:?}");
+        }
     }
 }

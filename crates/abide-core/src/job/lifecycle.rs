@@ -137,13 +137,14 @@ impl Standing {
             AttemptEnd::Done { .. } => Next { ended, ..self.to(JobState::Done) },
             AttemptEnd::Skipped { .. } => Next { ended, ..self.to(JobState::Skipped) },
             AttemptEnd::Error { retry, .. } => {
-                let failures = self.failures + 1;
+                let counts = !matches!(retry, RetryWish::UncountedAfterMs(_));
+                let failures = self.failures + u32::from(counts);
                 let wait_ms = match retry {
                     RetryWish::Never => None,
-                    RetryWish::AfterMs(ms) => Some((*ms).max(0)),
+                    RetryWish::AfterMs(ms) | RetryWish::UncountedAfterMs(ms) => Some((*ms).max(0)),
                     RetryWish::ByPolicy => Some(self.backoff.delay_ms(failures, seed)),
                 };
-                match wait_ms.filter(|_| failures < self.max_attempts) {
+                match wait_ms.filter(|_| !counts || failures < self.max_attempts) {
                     Some(ms) => Next {
                         run_at: Some(now.plus_ms(ms)),
                         failures,

@@ -26,6 +26,7 @@ fn events() -> Vec<(&'static str, Option<AttemptEnd>)> {
         ("done", Some(AttemptEnd::Done { result: Json::null() })),
         ("skipped", Some(AttemptEnd::Skipped { reason: "old".into() })),
         ("error", Some(error(RetryWish::AfterMs(70)))),
+        ("uncounted", Some(error(RetryWish::UncountedAfterMs(40)))),
         ("never", Some(error(RetryWish::Never))),
         ("back", Some(AttemptEnd::HandedBack)),
         ("expired", None),
@@ -92,6 +93,7 @@ fn a_scheduled_job() {
             ("done", "not running"),
             ("skipped", "not running"),
             ("error", "not running"),
+            ("uncounted", "not running"),
             ("never", "not running"),
             ("back", "not running"),
             ("expired", "not running"),
@@ -112,6 +114,7 @@ fn a_ready_job() {
             ("done", "not running"),
             ("skipped", "not running"),
             ("error", "not running"),
+            ("uncounted", "not running"),
             ("never", "not running"),
             ("back", "not running"),
             ("expired", "not running"),
@@ -132,6 +135,7 @@ fn a_running_job() {
             ("done", "done 1/1 [done]"),
             ("skipped", "skipped 1/1 [skipped]"),
             ("error", "scheduled 2/1 at +70 [error]"),
+            ("uncounted", "scheduled 1/1 at +40 [error]"),
             ("never", "failed 2/1 [error]"),
             ("back", "ready 1/2 [handed_back]"),
             ("expired", "ready 2/1 [expired]"),
@@ -152,6 +156,7 @@ fn a_running_job_that_was_asked_to_stop() {
             ("done", "cancelled 1/1 [done]"),
             ("skipped", "cancelled 1/1 [skipped]"),
             ("error", "cancelled 1/1 [error]"),
+            ("uncounted", "cancelled 1/1 [error]"),
             ("never", "cancelled 1/1 [error]"),
             ("back", "cancelled 1/2 [handed_back]"),
             ("expired", "cancelled 2/1 [expired]"),
@@ -172,6 +177,7 @@ fn the_last_attempt() {
             ("done", "done 2/1 [done]"),
             ("skipped", "skipped 2/1 [skipped]"),
             ("error", "failed 3/1 [error]"),
+            ("uncounted", "scheduled 2/1 at +40 [error]"),
             ("never", "failed 3/1 [error]"),
             ("back", "ready 2/2 [handed_back]"),
             ("expired", "failed 3/1 [expired]"),
@@ -192,6 +198,7 @@ fn the_last_restart() {
             ("done", "done 1/9 [done]"),
             ("skipped", "skipped 1/9 [skipped]"),
             ("error", "scheduled 2/9 at +70 [error]"),
+            ("uncounted", "scheduled 1/9 at +40 [error]"),
             ("never", "failed 2/9 [error]"),
             ("back", "failed 1/10 [handed_back]"),
             ("expired", "ready 2/9 [expired]"),
@@ -206,7 +213,9 @@ fn the_last_restart() {
 fn a_job_that_is_over() {
     let over = |retry| {
         let mut expected = vec![("due", "not waiting"), ("claimed", "not waiting")];
-        expected.extend(["done", "skipped", "error", "never", "back"].map(|name| (name, "not running")));
+        expected.extend(
+            ["done", "skipped", "error", "uncounted", "never", "back"].map(|name| (name, "not running")),
+        );
         expected.extend(["expired", "restarted"].map(|name| (name, "not running")));
         expected.extend([("cancel", "over"), ("retry", retry)]);
         expected

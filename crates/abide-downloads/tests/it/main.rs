@@ -20,11 +20,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 fn start(store: &MemoryStore, dir: &Path) -> Engine {
+    start_with(store, |fetcher| Downloads::new(fetcher, dir, 0))
+}
+
+fn start_with(store: &MemoryStore, downloads: impl FnOnce(Fetcher) -> Downloads) -> Engine {
     let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, ..FetchOptions::default() };
     let guard = Guard::new(Reach::Anywhere);
     let fetcher = Fetcher::new(guard, options, Arc::new(SystemClock::new())).unwrap();
     let mut registry = Registry::new();
-    register(&mut registry, Downloads::new(fetcher, dir), 8).unwrap();
+    register(&mut registry, downloads(fetcher), 8).unwrap();
     Engine::start(
         Box::new(store.clone()),
         registry,
@@ -116,12 +120,6 @@ async fn failures_that_will_not_pass_take_one_attempt() {
             JobState::Failed,
             "unexpected-ct: the content type is text/html, and application/pdf was expected".to_owned(),
         ),
-        (
-            json!({"url": "http://me:secret@127.0.0.1/"}),
-            JobState::Failed,
-            "security-policy: the URL for 127.0.0.1 carries credentials: remove what stands before the @"
-                .to_owned(),
-        ),
     ]
     .into_iter()
     .enumerate()
@@ -174,6 +172,51 @@ async fn a_crawl_delay_keeps_the_other_jobs_of_the_host_waiting() {
     let why = engine.why(second).await.unwrap().unwrap();
     assert!(why.iter().any(|cause| matches!(cause, Cause::CoolingDown { .. })), "{why:?}");
     assert_eq!(engine.job(second).await.unwrap().unwrap().attempt, 0);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crawl_delay_longer_than_anybody_waits_uses_up_no_attempt() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(200, &[], b"User-agent: *\nCrawl-delay: 31\n"),
+        _ => reply(200, &[], b"hello"),
+    });
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let lines = ["a", "b", "c", "d"].map(|id| json!({"artifact_id": id, "url": server.url("/x")}));
+    let new = lines.iter().map(|line| Artifact::parse(&line.to_string()).unwrap()).collect();
+    let jobs: Vec<JobId> = engine.enqueue(new).await.unwrap().iter().map(|entered| entered.job()).collect();
+    let mut done = 0;
+    for job in jobs {
+        let view = wait(&engine, job, |view| view.attempts.len() == 1).await;
+        assert_eq!(view.failures, 0, "{view:?}");
+        if view.state == JobState::Done {
+            done += 1;
+            continue;
+        }
+        let why = engine.why(job).await.unwrap().unwrap();
+        assert!(why.iter().any(|cause| matches!(cause, Cause::CoolingDown { .. })), "{why:?}");
+    }
+    assert_eq!(done, 1);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_without_room_is_waited_for_and_uses_up_no_attempt() {
+    let server = Server::start(|request| without_robots(request, || reply(200, &[], b"hello")));
+    let (store, dir) = (MemoryStore::new(), TempDir::new().unwrap());
+    let full = |fetcher| Downloads::new(fetcher, dir.path(), u64::MAX);
+    let engine = start_with(&store, full);
+    let job = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    let view = wait(&engine, job, |view| view.progress.is_some()).await;
+    let note: Value = view.progress.unwrap().decode().unwrap();
+    assert!(note["waits"].as_str().unwrap().contains("bytes free, too few for 5 more"), "{note}");
+    assert_eq!((view.state, view.failures), (JobState::Running, 0));
+    engine.stop().await;
+
+    let engine = start(&store, dir.path());
+    let view = end(&engine, job).await;
+    assert_eq!((view.state, view.failures), (JobState::Done, 0));
     engine.stop().await;
 }
 
@@ -286,4 +329,24 @@ async fn a_host_is_free_for_the_next_file_while_one_is_put_in_its_place() {
     std::fs::remove_file(&pipe).unwrap();
     engine.stop().await;
     drop(waits);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_download_that_has_left_its_host_does_not_ask_it_again_without_a_place() {
+    let server = Server::start(|request| without_robots(request, || reply(200, &[], b"hello")));
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    // The file has come, and there is no room for its record.
+    std::fs::create_dir(dir.path().join(".abide")).unwrap();
+    let full = dir.path().join(format!(".abide/{}.json.new", key_of(&server.url("/a"), "a")));
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+
+    let job = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    let waits =
+        |view: &JobView| view.progress.as_ref().is_some_and(|note| note.to_string().contains("waits"));
+    wait(&engine, job, waits).await;
+    std::fs::remove_file(&full).unwrap();
+    let view = end(&engine, job).await;
+    assert_eq!((view.state, view.failures, view.attempt), (JobState::Done, 0, 2));
+    engine.stop().await;
 }

@@ -89,8 +89,37 @@ impl DownloadError {
         }
     }
 
+    /// Whether this machine is the reason, and not the server or the file: it passes when somebody makes room, say, and
+    /// then every download goes on. A failure of the disk that only one name meets is not meant.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            DownloadError::Busy { .. } | DownloadError::NoRoom { .. } => true,
+            DownloadError::Disk { source, .. } => !is_about_the_name(source),
+            DownloadError::Fetch(_)
+            | DownloadError::UnexpectedType { .. }
+            | DownloadError::Path { .. }
+            | DownloadError::Stopped => false,
+        }
+    }
+
     /// Whether asking for the rest at once may bring it: the body broke off, and nobody said to wait.
     pub(super) const fn is_worth_resuming(&self) -> bool {
         matches!(self, DownloadError::Fetch(FetchError::Cut { .. } | FetchError::Broken { .. }))
     }
+}
+
+/// Whether the system refused because of what stands at a name, or because of the name.
+fn is_about_the_name(error: &io::Error) -> bool {
+    let by_kind = matches!(
+        error.kind(),
+        io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidFilename
+            | io::ErrorKind::FileTooLarge
+    );
+    by_kind || matches!(error.raw_os_error(), Some(libc::ELOOP | libc::EISDIR | libc::ENOTDIR))
 }

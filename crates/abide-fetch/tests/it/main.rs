@@ -3,6 +3,7 @@
 
 mod bounds;
 mod case;
+mod connections;
 mod download;
 mod guard;
 mod politeness;

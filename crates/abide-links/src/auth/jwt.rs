@@ -144,8 +144,11 @@ impl fmt::Debug for Verifier {
     }
 }
 
-/// Makes a token with a shared secret, for development.
+/// Makes a token with a shared secret, for development. A secret that no server takes makes none.
 pub fn sign_with_secret(claims: &Claims, secret: &str) -> Result<String, BadKey> {
+    if secret.len() < SECRET_BYTES {
+        return Err(BadKey::ShortSecret(secret.len()));
+    }
     sign(claims, Algorithm::HS256, &EncodingKey::from_secret(secret.as_bytes()))
 }
 

@@ -1,10 +1,13 @@
 //! Metadata: what a link shows. JSON-LD before OpenGraph and Twitter before the title tag; the first value counts.
 
 use super::json_ld;
-use crate::limits::{DESCRIPTION_CHARS, TITLE_CHARS, URL_CHARS};
+use crate::limits::{DESCRIPTION_CHARS, TITLE_CHARS, URL_BYTES};
 use dom_query::Document;
 use serde::{Deserialize, Serialize};
 use url::Url;
+
+/// Characters of the longest entity.
+const ENTITY_CHARS: usize = 34;
 
 /// What a link shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -90,17 +93,21 @@ fn favicon(document: &Document, base: &Url) -> Option<String> {
 
 /// An absolute URL that a browser could load a picture from.
 fn resolve(base: &Url, href: &str) -> Option<String> {
+    if href.len() > URL_BYTES * 2 {
+        return None;
+    }
     let href = plain(href);
     let url = base.join(href.trim()).ok()?;
     let is_usable = matches!(url.scheme(), "http" | "https")
-        && url.as_str().len() <= URL_CHARS
+        && url.as_str().len() <= URL_BYTES
         && !href.trim().is_empty();
     is_usable.then(|| url.into())
 }
 
 /// Text with its entities decoded and single spaces, within a bound; none if nothing is left.
 fn words(text: &str, chars: usize) -> Option<String> {
-    let text = plain(text);
+    // What comes after so much would be cut off below, whatever entities are in it.
+    let text = plain(&text.chars().take(chars * ENTITY_CHARS).collect::<String>());
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().filter(|c| !c.is_control()).take(chars).collect();
     (!text.is_empty()).then_some(text)

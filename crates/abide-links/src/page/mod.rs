@@ -8,13 +8,13 @@ mod charset;
 mod json_ld;
 mod metadata;
 mod outcome;
+mod tree;
 
 pub use charset::decode;
 pub use metadata::Metadata;
 pub use outcome::{Failure, Outcome, Verdict};
 
-use crate::limits::{TEXT_CHARS, WORDS_MIN};
-use dom_query::Document;
+use crate::limits::{TEXT_CHARS, URL_BYTES, WORDS_MIN};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -36,13 +36,19 @@ pub fn read(url: &Url, content_type: Option<&str>, bytes: &[u8]) -> Outcome {
     let text = match media_type(content_type).as_deref() {
         Some("text/html" | "application/xhtml+xml") | None => decode(bytes, content_type),
         Some("text/plain") => return plain(url, &decode(bytes, content_type)),
-        Some(_) => return Outcome::Failed(Failure::unreadable(Verdict::Permanent)),
+        Some(other) => {
+            let why = format!("it is {other}, and not a page");
+            return Outcome::Failed(Failure::unreadable(Verdict::Permanent, why));
+        }
     };
-    let document = Document::from(text.as_str());
+    let Ok(document) = tree::of(&text) else {
+        return Outcome::Failed(Failure::unreadable(Verdict::Permanent, "its elements are nested too deep"));
+    };
     let metadata = metadata::of(&document, url);
     let text = article::text(document, url);
     if challenge::is_challenge(metadata.title.as_deref(), &text) {
-        return Outcome::Failed(Failure::unreadable(Verdict::Blocked));
+        let why = "the host wants to see a human first";
+        return Outcome::Failed(Failure::unreadable(Verdict::Blocked, why));
     }
     with_text(url, metadata, text)
 }
@@ -57,7 +63,7 @@ fn plain(url: &Url, text: &str) -> Outcome {
 fn with_text(url: &Url, metadata: Metadata, text: String) -> Outcome {
     let is_empty = words(&text) < WORDS_MIN;
     let text = if is_empty { String::new() } else { text.chars().take(TEXT_CHARS).collect() };
-    let page = Page { url: url.as_str().to_owned(), metadata, text };
+    let page = Page { url: url.as_str().chars().take(URL_BYTES).collect(), metadata, text };
     if is_empty { Outcome::Empty(page) } else { Outcome::Ok(page) }
 }
 

@@ -1,6 +1,7 @@
 //! How reading a link ended: closed sets, and the codes that go into the log.
 
 use super::Page;
+use abide_core::time::Time;
 use abide_fetch::FetchError;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,17 @@ pub enum Outcome {
     Empty(Page),
     /// No page.
     Failed(Failure),
+    /// The host is left alone for now, so it was not asked.
+    NotAsked {
+        /// For how much longer.
+        wait_ms: i64,
+        /// How often it was asked and failed, over all jobs.
+        failures: u32,
+        /// Since when it has been left alone, if an earlier job could not ask it either.
+        since: Option<Time>,
+        /// Why it is left alone.
+        why: String,
+    },
 }
 
 /// Why there is no page.
@@ -23,6 +35,9 @@ pub struct Failure {
     pub verdict: Verdict,
     /// The code in the log: `fetch:404`, `fetch:timeout`, `fetch:unreadable`.
     pub code: String,
+    /// What was the matter, for a person.
+    #[serde(default)]
+    pub why: String,
 }
 
 /// What a failure means.
@@ -49,38 +64,43 @@ impl Failure {
             408 | 425 | 429 | 500..=599 => Verdict::Transient,
             _ => Verdict::Permanent,
         };
-        Failure { verdict, code: format!("fetch:{status}") }
+        Failure { verdict, code: format!("fetch:{status}"), why: format!("the host answered {status}") }
     }
 
     /// Something came, or nothing did, and it cannot be read.
     #[must_use]
-    pub fn unreadable(verdict: Verdict) -> Failure {
-        Failure { verdict, code: "fetch:unreadable".to_owned() }
+    pub fn unreadable(verdict: Verdict, why: impl Into<String>) -> Failure {
+        Failure { verdict, code: "fetch:unreadable".to_owned(), why: why.into() }
+    }
+
+    /// It took too long.
+    #[must_use]
+    pub fn timeout(verdict: Verdict, why: impl Into<String>) -> Failure {
+        Failure { verdict, code: "fetch:timeout".to_owned(), why: why.into() }
     }
 }
 
 impl From<&FetchError> for Failure {
     fn from(error: &FetchError) -> Failure {
+        let why = error.to_string();
         match error {
-            FetchError::Status { status, .. } => Failure::status(*status),
-            FetchError::Timeout { .. } => {
-                Failure { verdict: Verdict::Transient, code: "fetch:timeout".to_owned() }
-            }
-            FetchError::Robots { .. } => Failure::unreadable(Verdict::Blocked),
+            FetchError::Status { status, .. } => Failure { why, ..Failure::status(*status) },
+            FetchError::Timeout { .. } => Failure::timeout(Verdict::Transient, why),
+            FetchError::Robots { .. } => Failure::unreadable(Verdict::Blocked, why),
             FetchError::RobotsUnreachable { status, .. } => {
-                Failure { verdict: Verdict::Transient, ..Failure::status(*status) }
+                Failure { verdict: Verdict::Transient, why, ..Failure::status(*status) }
             }
             FetchError::Unresolved { .. }
             | FetchError::Connect { .. }
             | FetchError::Broken { .. }
             | FetchError::Cut { .. }
             | FetchError::BreakerOpen { .. }
-            | FetchError::Paced { .. } => Failure::unreadable(Verdict::Transient),
+            | FetchError::Paced { .. } => Failure::unreadable(Verdict::Transient, why),
             FetchError::Refused(_)
             | FetchError::Tls { .. }
             | FetchError::TooLarge { .. }
             | FetchError::Announced { .. }
-            | FetchError::Redirects { .. } => Failure::unreadable(Verdict::Permanent),
+            | FetchError::Redirects { .. } => Failure::unreadable(Verdict::Permanent, why),
         }
     }
 }

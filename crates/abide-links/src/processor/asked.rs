@@ -7,7 +7,7 @@ use super::calls::{Call, Reply};
 use super::changes::{self, To};
 use super::refusal::No;
 use super::rows::{Asked, Session};
-use crate::event::{ToSync, sync};
+use crate::event::{ToLinks, ToSync, sync};
 use crate::limits::PAGE_LINKS;
 use abide_engine::{Answer, Halt, Refusal, Turn};
 
@@ -29,32 +29,37 @@ pub(super) fn run(turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt
 
 /// The log goes so far.
 pub(super) fn head_is(turn: &mut Turn<'_>, id: &str, head: i64) -> Result<(), Halt<No>> {
-    if let Some(asked) = turn.get::<Asked>(&key(id))? {
-        turn.put(&key(id), &Asked { head: Some(head), ..asked })?;
+    let Some(session) = turn.get::<Session>("session")? else { return Ok(()) };
+    let Some(asked) = turn.get::<Asked>(&key(id))? else { return Ok(()) };
+    if session.seen < Some(head) {
+        return Ok(turn.put(&key(id), &Asked { head: Some(head), ..asked })?);
     }
-    has_read(turn)
+    turn.delete(&key(id));
+    turn.put("session", &Session { asked: session.asked.saturating_sub(1), ..session })?;
+    match go(turn, &asked.call, To::Ticket(&asked.ticket)) {
+        Err(Halt::Refused(no)) => {
+            turn.resolve_refused(&asked.ticket, no.code(), &no.to_string());
+            Ok(())
+        }
+        gone => gone.map(drop),
+    }
 }
 
-/// More of the log has been read: does what waited for that.
+/// More of the log has been read: what waited for that is done next, each in a turn of its own, so that the log does not
+/// wait for it.
 pub(super) fn has_read(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     let Some(session) = turn.get::<Session>("session")?.filter(|session| session.asked > 0) else {
         return Ok(());
     };
     let waiting: Vec<(String, Asked)> = turn.scan("asked/", None, PAGE_LINKS)?;
-    let mut left = session.asked;
-    for (key, Asked { call, ticket, head }) in waiting {
-        if head.is_none_or(|head| session.seen < Some(head)) {
-            continue;
-        }
-        turn.delete(&key);
-        left = left.saturating_sub(1);
-        match go(turn, &call, To::Ticket(&ticket)) {
-            Ok(_) => {}
-            Err(Halt::Refused(no)) => turn.resolve_refused(&ticket, no.code(), &no.to_string()),
-            Err(halt) => return Err(halt),
-        }
+    let me = turn.object().clone();
+    for (key, asked) in waiting {
+        let Some(head) = asked.head.filter(|head| session.seen >= Some(*head)) else { continue };
+        let session = key.trim_start_matches("asked/").to_owned();
+        turn.put(&key, &Asked { head: None, ..asked })?;
+        turn.send(&me, &ToLinks::Head { session, head })?;
     }
-    Ok(turn.put("session", &Session { asked: left, ..session })?)
+    Ok(())
 }
 
 fn go(turn: &mut Turn<'_>, call: &Call, to: To<'_>) -> Result<Answer<Reply>, Halt<No>> {

@@ -95,6 +95,13 @@ pub struct TagChanges {
     pub set: Option<Vec<String>>,
 }
 
+impl TagChanges {
+    /// Whether it says what tags there are to be, and changes to them too.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.set.is_some() && !(self.add.is_empty() && self.remove.is_empty())
+    }
+}
+
 /// Where a link is for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -157,6 +164,9 @@ pub struct LinkView {
     pub processing: String,
     /// The code of its failure.
     pub error: Option<String>,
+    /// What was the matter, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Who brought it.
     pub source: Option<String>,
     /// When.
@@ -243,6 +253,9 @@ pub struct Listed {
     pub total: u64,
     /// Where the next page begins.
     pub next_cursor: Option<String>,
+    /// Events of the log that could not be projected; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<u64>,
 }
 
 /// What it answers.

@@ -4,15 +4,16 @@ use super::API_CLIENT;
 use super::calls::{Added, Call, Changes, Reply, State, TagChanges};
 use super::list::view;
 use super::projection::get;
-use super::refusal::No;
+use super::refusal::{LARGE_ANSWER, No};
 use super::rows::{Adding, Link, Wait, Wanted, hash};
 use super::work::{event, nanoid, tags};
 use crate::event::{Append, NewEvent, ToSync, sync};
 use crate::identity::Identity;
-use crate::limits::{PAGE_LINKS, TAGS};
+use crate::limits::{ANSWERS_BYTES, PAGE_LINKS, TAGS};
 use crate::stamp::iso;
 use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
+use abide_core::json::Json;
 use abide_core::ticket::Ticket;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
@@ -31,10 +32,18 @@ pub(super) enum To<'a> {
 pub(super) fn would_make_a_tag(turn: &mut Turn<'_>, call: &Call) -> Result<bool, Halt<No>> {
     let names = match call {
         Call::Add { urls, tags, .. } => {
-            urls.iter().try_for_each(|url| Identity::of(url).map(drop).map_err(No::from))?;
+            let mut is_new = false;
+            for identity in identities(urls)? {
+                let same = hash(&identity.key);
+                is_new |= turn.get::<String>(&format!("same/{same}"))?.is_none()
+                    && turn.get::<Adding>(&format!("adding/{same}"))?.is_none();
+            }
+            if !is_new {
+                return Ok(false);
+            }
             tags
         }
-        Call::Update { changes: Changes { tags: Some(tags), .. }, .. } => {
+        Call::Update { changes: Changes { tags: Some(tags), .. }, .. } if !tags.is_ambiguous() => {
             tags.set.as_ref().unwrap_or(&tags.add)
         }
         _ => return Ok(false),
@@ -62,10 +71,10 @@ pub(super) fn add(
     let now = iso(turn.now());
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let identities: Vec<Identity> =
-        urls.iter().map(|url| Identity::of(url)).collect::<Result<_, _>>().map_err(No::from)?;
-    let tag_ids = tag_ids(turn, names, &now, &mut events)?;
-    for Identity { url, key, domain } in identities {
+    let names = tag_names(names)?;
+    // Made with the first link that gets them.
+    let mut tags: Option<Vec<String>> = None;
+    for Identity { url, key, domain } in identities(urls)? {
         let same = hash(&key);
         let known = match turn.get::<String>(&format!("same/{same}"))? {
             Some(id) => Some(id),
@@ -81,13 +90,17 @@ pub(super) fn add(
             wanted.push(Wanted { id, same: None });
             continue;
         }
+        let tag_ids = match &tags {
+            Some(made) => made,
+            None => tags.insert(tag_ids(turn, &names, &now, &mut events)?),
+        };
         let id = nanoid(turn);
         let created = json!({
             "id": id, "url": url, "domain": domain, "createdAt": now, "source": source, "sourceMeta": null,
         });
         events.push(event("v2.LinkCreated", created)?);
         events.push(event("v1.LinkProcessingStarted", json!({ "linkId": id, "updatedAt": now }))?);
-        for tag_id in &tag_ids {
+        for tag_id in tag_ids.iter() {
             events.push(tagged(turn, &id, tag_id, &now)?);
         }
         turn.put(&format!("adding/{same}"), &Adding { id: id.clone(), session: session.clone() })?;
@@ -95,6 +108,10 @@ pub(super) fn add(
     }
     others.remove(&session);
     write(turn, session, events, wanted, &others, to)
+}
+
+fn identities(urls: &[String]) -> Result<Vec<Identity>, No> {
+    urls.iter().map(|url| Identity::of(url).map_err(No::from)).collect()
 }
 
 /// Changes links.
@@ -110,15 +127,21 @@ pub(super) fn update(
     let now = iso(turn.now());
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    for id in ids {
+    let mut seen = BTreeSet::new();
+    for id in ids.iter().filter(|id| seen.insert(*id)) {
         links.push(get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?);
     }
     let no_tags = TagChanges::default();
     let names = changes.tags.as_ref().unwrap_or(&no_tags);
-    let added = tag_ids(turn, names.set.as_ref().unwrap_or(&names.add), &now, &mut events)?;
+    if names.is_ambiguous() {
+        return Err(No::Invalid("tags.set is given with add or remove: give it alone".to_owned()).into());
+    }
+    let added = tag_names(names.set.as_ref().unwrap_or(&names.add))?;
+    let added = tag_ids(turn, &added, &now, &mut events)?;
     let live = tags(turn)?;
     let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
-    for (id, link) in ids.iter().zip(&links) {
+    for link in &links {
+        let id = &link.id;
         events.extend(moves(link, changes.state, &now)?);
         for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
             events.push(tagged(turn, id, tag_id, &now)?);
@@ -143,7 +166,7 @@ pub(super) fn reprocess(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, 
     write_about(turn, id, event("v1.LinkReprocessRequested", again)?)
 }
 
-/// Stops the processing of a link that was not begun yet.
+/// Says that the processing of a link was stopped.
 pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Halt<No>> {
     let stopped = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
     write_about(turn, id, event("v1.LinkProcessingCancelled", stopped)?)
@@ -155,8 +178,8 @@ fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<
     write(turn, session, vec![event], wanted, &BTreeSet::new(), To::Caller)
 }
 
-/// One event of a request has come back by the log; at the last, whoever waits is answered.
-pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<No>> {
+/// One event of a request has come back by the log; at the last, whoever waits is answered, within `room` bytes.
+pub(super) fn came_back(turn: &mut Turn<'_>, session: &str, room: &mut usize) -> Result<(), Halt<No>> {
     let mut heard = vec![session.to_owned()];
     while let Some(session) = heard.pop() {
         let key = format!("wait/{session}");
@@ -167,13 +190,25 @@ pub(super) fn came_back(turn: &mut Turn<'_>, session: &str) -> Result<(), Halt<N
             continue;
         }
         let reply = reply(turn, &wait.links)?;
-        turn.resolve(&wait.ticket, &reply)?;
+        resolve(turn, &wait.ticket, &reply, room)?;
         for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
             turn.delete(&format!("adding/{same}"));
         }
         turn.delete(&key);
         heard.extend(wait.then);
     }
+    Ok(())
+}
+
+/// Answers, within `room` bytes.
+fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize) -> Result<(), Halt<No>> {
+    let bytes = Json::encode(reply)?.len();
+    if bytes <= *room {
+        *room -= bytes;
+        return Ok(turn.resolve(ticket, reply)?);
+    }
+    let message = "it is done, and what there is to say about it is too much for one answer: list the links";
+    turn.resolve_refused(ticket, LARGE_ANSWER, message);
     Ok(())
 }
 
@@ -219,7 +254,8 @@ fn write(
     };
     if left == 0 {
         let reply = reply(turn, &links)?;
-        turn.resolve(&ticket, &reply)?;
+        let mut room = ANSWERS_BYTES;
+        resolve(turn, &ticket, &reply, &mut room)?;
         return Ok(Answer::Later(ticket));
     }
     turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
@@ -252,6 +288,16 @@ fn moves(link: &Link, to: Option<State>, now: &str) -> Result<Vec<NewEvent>, Hal
     Ok(events)
 }
 
+/// Names of tags that a request gives, in their one form.
+fn tag_names(texts: &[String]) -> Result<Vec<String>, No> {
+    if texts.len() > TAGS {
+        return Err(No::Invalid(format!("give at most {TAGS} tags, not {}", texts.len())));
+    }
+    let name =
+        |text: &String| tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")));
+    texts.iter().map(name).collect()
+}
+
 /// The ids of tags by name; those that do not exist are made.
 fn tag_ids(
     turn: &mut Turn<'_>,
@@ -259,13 +305,9 @@ fn tag_ids(
     now: &str,
     events: &mut Vec<NewEvent>,
 ) -> Result<Vec<String>, Halt<No>> {
-    if names.len() > TAGS {
-        return Err(No::Invalid(format!("give at most {TAGS} tags, not {}", names.len())).into());
-    }
     let mut ids = Vec::new();
-    for text in names {
-        let name = tag::name(text).ok_or_else(|| No::Invalid(format!("{text:?} is no name for a tag")))?;
-        let hashed = hash(&name);
+    for name in names {
+        let hashed = hash(name);
         let id = match known_tag(turn, &hashed)? {
             Some(id) => id,
             None => {

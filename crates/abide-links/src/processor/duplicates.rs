@@ -2,15 +2,17 @@
 //!
 //! `same/{hash}` names the link that stands for a page. Another one that comes while it is there is its duplicate: it is not
 //! listed, nothing is fetched for it, and it gets what the other one got. When the one that stands for the page is deleted,
-//! the oldest of the others takes its place. Past [`DUPLICATES`] of them a link stands for itself.
+//! the oldest of the others takes its place, and `same/{hash}` tells the rest: `duplicate_of` of a link is the one that stood
+//! for the page when it came. Past [`DUPLICATES`] of them a link stands for itself.
 
 use super::projection::{get, put};
 use super::refusal::No;
 use super::rows::{Answered, Link, Processing, Status, hash};
 use super::work::{append, event, fetched_event, summarized_event};
 use crate::identity::Identity;
-use crate::limits::DUPLICATES;
+use crate::limits::{DUPLICATES, DUPLICATES_BYTES};
 use crate::stamp::iso;
+use abide_core::json::Json;
 use abide_engine::{Halt, Turn};
 use serde_json::json;
 
@@ -27,10 +29,10 @@ pub(super) fn came(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
         return Ok(false);
     };
     let mut duplicates = without(&stands.duplicates, id);
-    if duplicates.len() >= DUPLICATES {
+    duplicates.push(id.to_owned());
+    if duplicates.len() > DUPLICATES || Json::encode(&duplicates)?.len() > DUPLICATES_BYTES {
         return Ok(false);
     }
-    duplicates.push(id.to_owned());
     put(
         turn,
         Some(&link),
@@ -40,11 +42,17 @@ pub(super) fn came(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     Ok(true)
 }
 
+/// The link that stands for the page of a duplicate.
+pub(super) fn stands_for(turn: &mut Turn<'_>, link: &Link) -> Result<Option<String>, Halt<No>> {
+    let (Some(first), Some(same)) = (&link.duplicate_of, same_key(link)) else { return Ok(None) };
+    Ok(Some(turn.get::<String>(&same)?.unwrap_or_else(|| first.clone())))
+}
+
 /// A link was deleted. The one that takes its place, if it stood for a page and there is another.
 pub(super) fn left(turn: &mut Turn<'_>, id: &str) -> Result<Option<String>, Halt<No>> {
     let Some(link) = get(turn, id)? else { return Ok(None) };
-    if let Some(stands) = &link.duplicate_of {
-        if let Some(stands) = get(turn, stands)? {
+    if let Some(stands) = stands_for(turn, &link)? {
+        if let Some(stands) = get(turn, &stands)? {
             let duplicates = without(&stands.duplicates, id);
             put(turn, Some(&stands), &Link { duplicates, ..stands.clone() })?;
         }
@@ -56,11 +64,6 @@ pub(super) fn left(turn: &mut Turn<'_>, id: &str) -> Result<Option<String>, Halt
     };
     let rest = without(&link.duplicates, &heir);
     put(turn, Some(&link), &Link { duplicates: Vec::new(), ..link.clone() })?;
-    for id in &rest {
-        if let Some(other) = get(turn, id)? {
-            put(turn, Some(&other), &Link { duplicate_of: Some(heir.clone()), ..other.clone() })?;
-        }
-    }
     if let Some(before) = get(turn, &heir)? {
         put(turn, Some(&before), &Link { duplicate_of: None, duplicates: rest, ..before.clone() })?;
     }
@@ -71,7 +74,7 @@ pub(super) fn left(turn: &mut Turn<'_>, id: &str) -> Result<Option<String>, Halt
 /// Writes for a duplicate what came of the link that stands for it, so that its clients see it too.
 pub(super) fn hand_down(turn: &mut Turn<'_>, to: &Link, from: &str) -> Result<(), Halt<No>> {
     let Some(link) = get(turn, from)? else { return Ok(()) };
-    let Some(Processing { status, error, updated_at }) = &link.processing else { return Ok(()) };
+    let Some(Processing { status, error, reason, updated_at }) = &link.processing else { return Ok(()) };
     let end = match status {
         Status::Completed => "v1.LinkProcessingCompleted",
         Status::Failed => "v1.LinkProcessingFailed",
@@ -91,15 +94,18 @@ pub(super) fn hand_down(turn: &mut Turn<'_>, to: &Link, from: &str) -> Result<()
         events.push(summarized_event(turn, id, summary, &model)?);
     }
     let mut args = json!({ "linkId": id, "updatedAt": now });
-    if let Some(error) = error {
-        args["error"] = json!(error);
+    for (name, text) in [("error", error), ("reason", reason)] {
+        if let Some(text) = text {
+            args[name] = json!(text);
+        }
     }
     events.push(event(end, args)?);
     append(turn, events, format!("{id}/{from}/{}/copy", link.attempts))
 }
 
 /// Somebody asks for a duplicate again: the link that stands for it is asked for.
-pub(super) fn ask_again(turn: &mut Turn<'_>, stands: &str, seq: i64) -> Result<(), Halt<No>> {
+pub(super) fn ask_again(turn: &mut Turn<'_>, link: &Link, seq: i64) -> Result<(), Halt<No>> {
+    let Some(stands) = stands_for(turn, link)? else { return Ok(()) };
     let args = json!({ "linkId": stands, "requestedAt": iso(turn.now()) });
     append(turn, vec![event("v1.LinkReprocessRequested", args)?], format!("{stands}/{seq}/again"))
 }

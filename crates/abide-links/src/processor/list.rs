@@ -1,9 +1,11 @@
 //! Listing and searching.
 
 use super::calls::{Duplicate, LinkView, Listed, Query, SpentView, State, processing_word};
+use super::duplicates::stands_for;
+use super::object::PASSED_OVER;
 use super::projection::get;
 use super::refusal::No;
-use super::rows::{Link, Tag, Tally, Work};
+use super::rows::{Link, PassedOver, Tag, Tally, Work};
 use super::sort::Sort;
 use super::work::work_key;
 use crate::limits::{PAGE_LINKS, PAGE_LINKS_DEFAULT, SCANNED, SEARCHED};
@@ -21,10 +23,12 @@ pub(super) fn list(turn: &mut Turn<'_>, query: &Query) -> Result<Listed, Halt<No
         return Err(No::Invalid(format!("limit is {limit}: give 1 to {PAGE_LINKS}")).into());
     }
     let range = Range::of(query)?;
-    match query.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
-        Some(q) => search(turn, &range, q, query.matching.as_deref(), limit),
-        None => page(turn, &range, query.cursor.as_deref(), limit),
-    }
+    let listed = match query.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
+        Some(q) => search(turn, &range, q, query.matching.as_deref(), limit)?,
+        None => page(turn, &range, query.cursor.as_deref(), limit)?,
+    };
+    let passed_over = turn.get::<PassedOver>(PASSED_OVER)?.map(|passed| passed.count);
+    Ok(Listed { passed_over, ..listed })
 }
 
 /// Which links, and in which order.
@@ -164,7 +168,7 @@ fn page(turn: &mut Turn<'_>, range: &Range, cursor: Option<&str>, limit: usize) 
         }
     }
     let next_cursor = last.filter(|_| more).map(|last| last.text());
-    Ok(Listed { links, total: range.total(turn)?, next_cursor })
+    Ok(Listed { links, total: range.total(turn)?, next_cursor, passed_over: None })
 }
 
 /// Looks through the newest links; how often and where the words are found is how well a link fits.
@@ -201,7 +205,7 @@ fn search(
     for (score, link, fields) in found {
         links.push(LinkView { score: Some(score), matched_fields: Some(fields), ..view(turn, &link)? });
     }
-    Ok(Listed { links, total, next_cursor: None })
+    Ok(Listed { links, total, next_cursor: None, passed_over: None })
 }
 
 fn fit(link: &Link, words: &[String], all: bool) -> (u32, Vec<String>) {
@@ -254,12 +258,13 @@ pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No
         state: State::of(link),
         processing: processing_word(link, is_under_way).to_owned(),
         error: link.processing.as_ref().and_then(|processing| processing.error.clone()),
+        reason: link.processing.as_ref().and_then(|processing| processing.reason.clone()),
         source: link.source.clone(),
         created_at: iso(link.created_at),
         completed_at: link.completed_at.map(iso),
         deleted_at: link.deleted_at.map(iso),
         duplicates,
-        duplicate_of: link.duplicate_of.clone(),
+        duplicate_of: stands_for(turn, link)?,
         spent: link.spent.map(SpentView::from),
         score: None,
         matched_fields: None,

@@ -16,11 +16,14 @@
 //! | `suggestion/{id}` | a tag that was suggested, and what became of it |
 //! | `tagging/{id}` | which link and tag an event tied together |
 //! | `todo/{id}` | a link that is to be begun |
+//! | `hand/{id}` | a link whose duplicates are to get what came of it |
 //! | `work/{id}` | a link that is under way: which attempt, and how far |
 //! | `answer/{id}` | the last summary, and the question that it answers |
 //! | `asked/{session}` | a request that waits until the whole log has been read |
+//! | `passed-over` | how many events could not be projected, and which were the last |
 //! | `adding/{hash}`, `wait/{session}` | somebody waits for what they wrote to come back by the log |
 
+mod args;
 mod asked;
 pub mod calls;
 mod changes;
@@ -38,7 +41,7 @@ mod work;
 
 pub use calls::{Added, Call, Changes, LinkView, Listed, Query, Reply, State};
 pub use object::Processor;
-pub use refusal::No;
+pub use refusal::{LARGE_ANSWER, No};
 
 /// The queue of pages to fetch.
 pub const FETCH_QUEUE: &str = "links-fetch";

@@ -3,19 +3,21 @@
 use super::calls::{Call, Reply};
 use super::projection::{self, Meaning, get};
 use super::refusal::No;
-use super::rows::{Session, Work};
+use super::rows::{Passed, PassedOver, Session, Work};
 use super::work::{self, LOOK};
 use super::{API_CLIENT, asked, changes, duplicates, list};
 use crate::event::{Event, LINKS, ToLinks, sync};
-use crate::limits::{CATCH_UP_MS, FULL_PAGE};
+use crate::limits::{ANSWERS_BYTES, CATCH_UP_MS, FULL_PAGE, PASSED_OVER_KEPT};
 use abide_core::event::Sender;
 use abide_core::job::JobOutcome;
 use abide_core::log::Seq;
 use abide_core::time::Time;
-use abide_engine::{Answer, Entries, Halt, Object, Turn};
+use abide_engine::{Answer, Entries, Halt, Object, Turn, TurnError};
 
 /// Begins links once the log has been read.
 const BEGIN: &str = "begin";
+/// The row about events that were passed over.
+pub(super) const PASSED_OVER: &str = "passed-over";
 
 /// The kind of object that processes a store's links.
 #[derive(Debug, Clone, Copy)]
@@ -48,10 +50,12 @@ impl Object for Processor {
             Call::Reprocess { id } => changes::reprocess(turn, &id),
             Call::Cancel { id } => {
                 let link = get(turn, &id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
-                match turn.get::<Work>(&work::work_key(&id))? {
-                    Some(under_way) => work::stop(turn, &id, &under_way)?,
-                    None if link.is_pending() => return changes::cancel(turn, &id),
-                    None => {}
+                let is_stopped = match turn.get::<Work>(&work::work_key(&id))? {
+                    Some(under_way) => work::halt(turn, &id, &under_way)?,
+                    None => link.is_pending(),
+                };
+                if is_stopped {
+                    return changes::cancel(turn, &id);
                 }
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }
@@ -76,31 +80,19 @@ impl Object for Processor {
         }
         let seen = entries.entries.last().map(|entry| entry.seq.0).or(session.seen);
         turn.put("session", &Session { source: Some(entries.source_incarnation), seen, ..session })?;
-        let mut has_new = false;
+        let (mut has_new, mut passed, mut room) = (false, Vec::new(), ANSWERS_BYTES);
         for entry in entries.entries {
             let Ok(event) = entry.value.decode::<Event>() else { continue };
-            has_new |= match projection::apply(turn, &event, entry.at)? {
-                Meaning::Nothing => false,
-                Meaning::Touched(id) => work::reconsider(turn, &id)?,
-                Meaning::Again(id) => match get(turn, &id)?.and_then(|link| link.duplicate_of) {
-                    Some(stands) => {
-                        duplicates::ask_again(turn, &stands, event.seq_num)?;
-                        false
-                    }
-                    None => work::again(turn, &id)?,
-                },
-                Meaning::Ended(id) => {
-                    work::ended(turn, &id)?;
-                    let others = get(turn, &id)?.map(|link| link.duplicates).unwrap_or_default();
-                    work::note(turn, &others)?
-                }
-                Meaning::Doubled(id) => work::note(turn, &[id])?,
-                Meaning::Succeeded { id, by } => work::reconsider(turn, &id)? | work::reconsider(turn, &by)?,
-            };
+            match take(turn, &event, entry.at)? {
+                Taken::Nothing => {}
+                Taken::NewWork => has_new = true,
+                Taken::PassedOver(why) => passed.push(Passed { seq: entry.seq, name: event.name, why }),
+            }
             if event.client_id == API_CLIENT {
-                changes::came_back(turn, &event.session_id)?;
+                changes::came_back(turn, &event.session_id, &mut room)?;
             }
         }
+        pass_over(turn, passed)?;
         asked::has_read(turn)?;
         if entries.entries.len() >= FULL_PAGE {
             let at = turn.now().plus_ms(CATCH_UP_MS);
@@ -123,6 +115,60 @@ impl Object for Processor {
             _ => Ok(()),
         }
     }
+}
+
+/// What came of an event.
+enum Taken {
+    Nothing,
+    NewWork,
+    PassedOver(String),
+}
+
+/// Takes one event. One that cannot be taken is passed over: everything behind it in the log would wait for it for ever.
+fn take(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Taken, Halt<No>> {
+    let mut taken = || {
+        let has_new = match projection::apply(turn, event, at)? {
+            Meaning::Nothing => false,
+            Meaning::PassedOver(why) => return Ok(Taken::PassedOver(why)),
+            Meaning::Touched(id) => work::reconsider(turn, &id)?,
+            Meaning::Again(id) => match get(turn, &id)? {
+                Some(link) if link.duplicate_of.is_some() => {
+                    duplicates::ask_again(turn, &link, event.seq_num)?;
+                    false
+                }
+                Some(_) | None => work::again(turn, &id)?,
+            },
+            Meaning::Ended(id) => {
+                work::ended(turn, &id)?;
+                work::hand_on(turn, &id)?
+            }
+            Meaning::Doubled(id) => work::note(turn, &id)?,
+            Meaning::Succeeded { id, by } => work::reconsider(turn, &id)? | work::reconsider(turn, &by)?,
+        };
+        Ok(if has_new { Taken::NewWork } else { Taken::Nothing })
+    };
+    match taken() {
+        Err(Halt::Failed(
+            error @ (TurnError::OverBound(_) | TurnError::BadName(_) | TurnError::BadValue { .. }),
+        )) => Ok(Taken::PassedOver(error.to_string())),
+        taken => taken,
+    }
+}
+
+/// Keeps a note of events that were passed over.
+fn pass_over(turn: &mut Turn<'_>, passed: Vec<Passed>) -> Result<(), Halt<No>> {
+    if passed.is_empty() {
+        return Ok(());
+    }
+    let PassedOver { mut count, mut last } = turn.get(PASSED_OVER)?.unwrap_or_default();
+    for event in passed {
+        let store = turn.object().name.as_str();
+        tracing::warn!(target: "links", store, seq = event.seq.0, name = event.name, why = event.why, "passed over");
+        count += 1;
+        last.push(event);
+    }
+    let old = last.len().saturating_sub(PASSED_OVER_KEPT);
+    Ok(turn.put(PASSED_OVER, &PassedOver { count, last: last.split_off(old) })?)
 }
 
 /// Follows the store's log from its beginning, once. From then on the cursor is kept with the object.

@@ -87,8 +87,15 @@ impl Preview {
             Ok(fetched) => match fetched.read().await {
                 Outcome::Ok(page) | Outcome::Empty(page) => Ok(page.metadata),
                 Outcome::Failed(failure) => {
-                    Err(NoPreview::NoPage(format!("{url} gave no page that can be read: {}", failure.code)))
+                    let text =
+                        format!("{url} gave no page that can be read: {} ({})", failure.code, failure.why);
+                    Err(if failure.code == "fetch:timeout" {
+                        NoPreview::Timeout(text)
+                    } else {
+                        NoPreview::NoPage(text)
+                    })
                 }
+                Outcome::NotAsked { why, .. } => Err(NoPreview::NoPage(why)),
             },
             Err(FetchError::Refused(refused)) => Err(NoPreview::BadTarget(refused.to_string())),
             Err(error @ FetchError::Timeout { .. }) => Err(NoPreview::Timeout(error.to_string())),

@@ -1,13 +1,16 @@
 //! The projection: what the log says, as rows. Replayed and repeated events change nothing.
 
+use super::args::Args;
 use super::calls::State;
 use super::duplicates;
 use super::refusal::No;
 use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally, hash};
 use super::sort::Sort;
 use crate::event::Event;
+use crate::limits::{LINK_BYTES, LINK_TAGS};
 use crate::page::Metadata;
 use crate::stamp::from_iso;
+use abide_core::json::Json;
 use abide_core::time::Time;
 use abide_engine::{Halt, Turn};
 use serde_json::Value;
@@ -32,11 +35,17 @@ pub enum Meaning {
         /// The other one.
         by: String,
     },
+    /// It cannot be projected, for this reason: it is in the log for whoever can do something with it.
+    PassedOver(String),
 }
 
-/// Applies one event. One that cannot be read changes nothing: it is in the log for whoever can.
+/// Applies one event.
 pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Halt<No>> {
-    let Ok(args) = event.args.decode::<Value>() else { return Ok(Meaning::Nothing) };
+    let args = match Args::of(event) {
+        Args::Of(args) => args,
+        Args::OfNoConcern => return Ok(Meaning::Nothing),
+        Args::Unusable(why) => return Ok(Meaning::PassedOver(why)),
+    };
     let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
     let time = |name: &str| text(name).and_then(|text| from_iso(&text)).unwrap_or(at);
     let about = |name: &str| text(name).unwrap_or_default();
@@ -70,23 +79,26 @@ pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Ha
             Ok(if was_stopped { Meaning::Again(id) } else { Meaning::Touched(id) })
         }
         "v1.LinkProcessingStarted" => {
-            set_status(turn, &about("linkId"), Status::Pending, None, time("updatedAt"))?;
+            set_status(turn, &about("linkId"), Status::Pending, time("updatedAt"))?;
             Ok(Meaning::Touched(about("linkId")))
         }
         "v1.LinkReprocessRequested" => {
-            set_status(turn, &about("linkId"), Status::ReprocessRequested, None, time("requestedAt"))?;
+            set_status(turn, &about("linkId"), Status::ReprocessRequested, time("requestedAt"))?;
             Ok(Meaning::Again(about("linkId")))
         }
         "v1.LinkProcessingCompleted" => {
-            set_status(turn, &about("linkId"), Status::Completed, None, time("updatedAt"))?;
+            set_status(turn, &about("linkId"), Status::Completed, time("updatedAt"))?;
             Ok(Meaning::Ended(about("linkId")))
         }
         "v1.LinkProcessingFailed" => {
-            set_status(turn, &about("linkId"), Status::Failed, text("error"), time("updatedAt"))?;
+            let (error, reason, updated_at) = (text("error"), text("reason"), time("updatedAt"));
+            change(turn, &about("linkId"), |link| {
+                link.processing = Some(Processing { status: Status::Failed, error, reason, updated_at });
+            })?;
             Ok(Meaning::Ended(about("linkId")))
         }
         "v1.LinkProcessingCancelled" => {
-            set_status(turn, &about("linkId"), Status::Cancelled, None, time("updatedAt"))?;
+            set_status(turn, &about("linkId"), Status::Cancelled, time("updatedAt"))?;
             Ok(Meaning::Ended(about("linkId")))
         }
         _ => tagging(turn, event, &args),
@@ -115,7 +127,27 @@ pub fn put(turn: &mut Turn<'_>, before: Option<&Link>, after: &Link) -> Result<(
         }
         turn.put("tally", &tally)?;
     }
-    Ok(turn.put(&format!("link/{}", after.id), after)?)
+    Ok(turn.put(&format!("link/{}", after.id), &bounded(after)?)?)
+}
+
+/// A link within its bound: what is least missed is left out until it is.
+fn bounded(link: &Link) -> Result<Link, Halt<No>> {
+    let mut link = link.clone();
+    let least_missed: [fn(&mut Link); 6] = [
+        |link| link.snapshot.iter_mut().for_each(|snapshot| snapshot.image = None),
+        |link| link.snapshot.iter_mut().for_each(|snapshot| snapshot.favicon = None),
+        |link| link.suggested.truncate(10),
+        |link| link.snapshot.iter_mut().for_each(|snapshot| snapshot.description = None),
+        |link| link.tags.truncate(10),
+        |link| (link.snapshot, link.summary) = (None, None),
+    ];
+    for leave_out in least_missed {
+        if Json::encode(&link)?.len() <= LINK_BYTES {
+            break;
+        }
+        leave_out(&mut link);
+    }
+    Ok(link)
 }
 
 /// Among which links it is listed; one that stands behind another is not.
@@ -131,9 +163,8 @@ fn place(sort: Sort, state: State, link: &Link) -> String {
 fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meaning, Halt<No>> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(id), Some(url)) = (text("id"), text("url")) else { return Ok(Meaning::Nothing) };
-    let is_usable = !id.is_empty() && id.len() <= 128 && !id.contains('/');
     let by_url = format!("url/{}", hash(&url));
-    if !is_usable || get(turn, &id)?.is_some() || turn.get::<String>(&by_url)?.is_some() {
+    if get(turn, &id)?.is_some() || turn.get::<String>(&by_url)?.is_some() {
         return Ok(Meaning::Nothing);
     }
     turn.put(&by_url, &id)?;
@@ -173,14 +204,9 @@ fn touched(turn: &mut Turn<'_>, id: &str, to: impl FnOnce(&mut Link)) -> Result<
     Ok(Meaning::Touched(id.to_owned()))
 }
 
-fn set_status(
-    turn: &mut Turn<'_>,
-    id: &str,
-    status: Status,
-    error: Option<String>,
-    updated_at: Time,
-) -> Result<(), Halt<No>> {
-    change(turn, id, |link| link.processing = Some(Processing { status, error, updated_at })).map(drop)
+fn set_status(turn: &mut Turn<'_>, id: &str, status: Status, updated_at: Time) -> Result<(), Halt<No>> {
+    let processing = Processing { status, error: None, reason: None, updated_at };
+    change(turn, id, |link| link.processing = Some(processing)).map(drop)
 }
 
 fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, Halt<No>> {
@@ -213,7 +239,7 @@ fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, 
         ("v1.LinkTagged", Some(id), Some(link), Some(tag)) => {
             turn.put(&format!("tagging/{id}"), &vec![link.clone(), tag.clone()])?;
             change(turn, &link, |link| {
-                if !link.tags.contains(&tag) {
+                if !link.tags.contains(&tag) && link.tags.len() < LINK_TAGS {
                     link.tags.push(tag);
                 }
             })?;
@@ -236,7 +262,7 @@ fn tagging(turn: &mut Turn<'_>, event: &Event, args: &Value) -> Result<Meaning, 
             let status = SuggestionStatus::Pending;
             turn.put(&key, &Suggestion { link: link.clone(), name: name.clone(), status })?;
             change(turn, &link, |link| {
-                if !link.suggested.contains(&name) {
+                if !link.suggested.contains(&name) && link.suggested.len() < LINK_TAGS {
                     link.suggested.push(name);
                 }
             })?;
@@ -272,7 +298,7 @@ fn settle(turn: &mut Turn<'_>, id: &str, status: SuggestionStatus) -> Result<(),
     let Suggestion { link, name, .. } = &suggestion;
     change(turn, link, |link| {
         link.suggested.retain(|other| other != name);
-        if status == SuggestionStatus::Accepted {
+        if status == SuggestionStatus::Accepted && link.suggested.len() < LINK_TAGS {
             link.suggested.push(name.clone());
         }
     })?;

@@ -2,6 +2,7 @@
 
 use super::calls::Call;
 use crate::page::Metadata;
+use abide_core::log::Seq;
 use abide_core::object::Incarnation;
 use abide_core::ticket::Ticket;
 use abide_core::time::Time;
@@ -54,7 +55,7 @@ pub struct Link {
     pub suggested: Vec<String>,
     /// How often this processor began it.
     pub attempts: u32,
-    /// The link that leads to the same page and is shown in its place, if it is not the one.
+    /// The link that led to the same page and was shown in its place when it came, if it is not the one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<String>,
     /// Ids of links that lead to the same page, oldest first, if it is the one.
@@ -72,6 +73,9 @@ pub struct Processing {
     pub status: Status,
     /// The code of its failure.
     pub error: Option<String>,
+    /// What was the matter, for people.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// Since when.
     pub updated_at: Time,
 }
@@ -215,6 +219,26 @@ pub struct Wanted {
     pub same: Option<String>,
 }
 
+/// Events that could not be projected.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PassedOver {
+    /// How many.
+    pub count: u64,
+    /// The last of them, the newest last.
+    pub last: Vec<Passed>,
+}
+
+/// An event that could not be projected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Its number.
+    pub seq: Seq,
+    /// What it is called.
+    pub name: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
 /// How many links there are in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
@@ -236,6 +260,7 @@ impl Record for Wait {}
 impl Record for Adding {}
 impl Record for Asked {}
 impl Record for Tally {}
+impl Record for PassedOver {}
 
 /// A key of bounded length for a text of any length.
 #[must_use]

@@ -8,7 +8,9 @@ use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work, hash};
 use super::summarize::{SummarizePayload, Summarized};
 use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
-use crate::limits::{ATTEMPTS, BEGUN_PER_TURN, LOOK_MS};
+use crate::limits::{
+    ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES,
+};
 use crate::page::{Metadata, Outcome, Page};
 use crate::stamp::iso;
 use crate::tag;
@@ -16,6 +18,7 @@ use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::json::Json;
 use abide_core::name::UniqueKey;
 use abide_core::retry::Backoff;
+use abide_core::time::Time;
 use abide_engine::{Halt, Turn};
 use abide_fetch::limit_key::limit_keys;
 use abide_llm::Spent;
@@ -45,15 +48,21 @@ pub(super) fn reconsider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>
     Ok(false)
 }
 
-/// Notes links for the next beginning. Whether there are any.
-pub(super) fn note(turn: &mut Turn<'_>, ids: &[String]) -> Result<bool, Halt<No>> {
-    for id in ids {
-        turn.put(&format!("todo/{id}"), &true)?;
+/// Notes a link for the next beginning.
+pub(super) fn note(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    turn.put(&format!("todo/{id}"), &true)?;
+    look_later(turn)?;
+    Ok(true)
+}
+
+/// Something came of a link: notes that its duplicates are to get it, if there are any.
+pub(super) fn hand_on(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    if get(turn, id)?.is_none_or(|link| link.duplicates.is_empty()) {
+        return Ok(false);
     }
-    if !ids.is_empty() {
-        look_later(turn)?;
-    }
-    Ok(!ids.is_empty())
+    turn.put(&format!("hand/{id}"), &true)?;
+    look_later(turn)?;
+    Ok(true)
 }
 
 /// Somebody asks for a link again. What is already fetched is fetched again; what is about to be is enough.
@@ -88,13 +97,21 @@ pub(super) fn ended(turn: &mut Turn<'_>, id: &str) -> Result<(), Halt<No>> {
 
 /// Begins links that wait, so many at a time.
 pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let handed: Vec<(String, bool)> = turn.scan("hand/", None, HANDED_ON_PER_TURN)?;
+    for (key, _) in &handed {
+        turn.delete(key);
+        let link = get(turn, key.trim_start_matches("hand/"))?;
+        for id in link.map(|link| link.duplicates).unwrap_or_default() {
+            note(turn, &id)?;
+        }
+    }
     let waiting: Vec<(String, bool)> = turn.scan("todo/", None, BEGUN_PER_TURN)?;
-    let is_full = waiting.len() == BEGUN_PER_TURN;
+    let is_full = waiting.len() == BEGUN_PER_TURN || handed.len() == HANDED_ON_PER_TURN;
     for (key, _) in waiting {
         let id = key.trim_start_matches("todo/");
         turn.delete(&key);
         let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { continue };
-        if let Some(stands) = link.duplicate_of.clone() {
+        if let Some(stands) = duplicates::stands_for(turn, &link)? {
             duplicates::hand_down(turn, &link, &stands)?;
         } else if turn.get::<Work>(&work_key(id))?.is_none() {
             let has_begun = link.processing.as_ref().is_some_and(|p| p.status == Status::Pending);
@@ -117,13 +134,24 @@ fn begin_one(turn: &mut Turn<'_>, before: Link, says_so: bool) -> Result<(), Hal
             event("v1.LinkProcessingStarted", json!({ "linkId": link.id, "updatedAt": iso(turn.now()) }))?;
         append(turn, vec![started], format!("{}/{}/started", link.id, link.attempts))?;
     }
-    enqueue_fetch(turn, &link)?;
+    enqueue_fetch(turn, &link, Before::default())?;
     look_later(turn)
 }
 
-fn enqueue_fetch(turn: &mut Turn<'_>, link: &Link) -> Result<(), Halt<No>> {
-    let payload = FetchPayload { link_id: link.id.clone(), url: link.url.clone(), attempt: link.attempts };
-    let job = NewJob::of(FETCH_QUEUE, FETCH, &payload)?;
+/// What jobs before this one came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    failures: u32,
+    waits_since: Option<Time>,
+    /// When the host may be asked.
+    run_at: Option<Time>,
+}
+
+fn enqueue_fetch(turn: &mut Turn<'_>, link: &Link, before: Before) -> Result<(), Halt<No>> {
+    let Before { failures, waits_since, run_at } = before;
+    let (link_id, url) = (link.id.clone(), link.url.clone());
+    let payload = FetchPayload { link_id, url, attempt: link.attempts, failures, waits_since };
+    let job = NewJob { run_at, ..NewJob::of(FETCH_QUEUE, FETCH, &payload)? };
     let unique_key = Some(job_key(FETCH, &link.id, link.attempts)?);
     let limit_keys = limit_keys(&link.url).unwrap_or_default();
     let backoff = Some(Backoff { base_ms: 2_000, cap_ms: 60_000 });
@@ -136,13 +164,26 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
     let work: Option<Work> = turn.get(&work_key(&id))?;
     let Some(work) = work.filter(|work| work.attempt == attempt) else { return Ok(()) };
     let Some(link) = get(turn, &id)? else { return Ok(()) };
+    let defect = |turn: &mut Turn<'_>, link: &Link| {
+        let why = outcome.reason.as_deref().unwrap_or("its result cannot be read");
+        failed(turn, link, attempt, DEFECT, why)
+    };
     match (outcome.state, work.stage, kind.as_str()) {
         (JobState::Cancelled, Stage::Fetching, FETCH)
         | (JobState::Cancelled, Stage::Summarizing, SUMMARIZE) => stop(turn, &id, &work),
         (JobState::Done, Stage::Fetching, FETCH) => match result(outcome) {
             Some(Outcome::Ok(page) | Outcome::Empty(page)) => fetched(turn, &link, attempt, page),
-            Some(Outcome::Failed(failure)) => failed(turn, &link, attempt, &failure.code),
-            None => failed(turn, &link, attempt, DEFECT),
+            Some(Outcome::Failed(failure)) => failed(turn, &link, attempt, &failure.code, &failure.why),
+            Some(Outcome::NotAsked { wait_ms, failures, since, why }) => {
+                let now = turn.now();
+                let since = since.unwrap_or(now);
+                if now.since(since) > HOST_PATIENCE_MS {
+                    return failed(turn, &link, attempt, "fetch:unreadable", &why);
+                }
+                let run_at = Some(now.plus_ms(wait_ms));
+                ask_later(turn, link, Before { failures, waits_since: Some(since), run_at })
+            }
+            None => defect(turn, &link),
         },
         (JobState::Done, Stage::Summarizing, SUMMARIZE) => match result(outcome) {
             Some(Summarized::Made(answered)) => {
@@ -151,16 +192,23 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
             }
             Some(Summarized::Failed { code, spent }) => {
                 let link = note_spent(turn, link, spent)?;
-                failed(turn, &link, attempt, &code)
+                failed(turn, &link, attempt, &code, "the model could not be asked")
             }
-            None => failed(turn, &link, attempt, DEFECT),
+            None => defect(turn, &link),
         },
         (JobState::Failed | JobState::Skipped, Stage::Fetching, FETCH)
-        | (JobState::Failed | JobState::Skipped, Stage::Summarizing, SUMMARIZE) => {
-            failed(turn, &link, attempt, DEFECT)
-        }
+        | (JobState::Failed | JobState::Skipped, Stage::Summarizing, SUMMARIZE) => defect(turn, &link),
         _ => Ok(()),
     }
+}
+
+/// Asks the host with another job when it may be asked: this one has not used an attempt of the link.
+fn ask_later(turn: &mut Turn<'_>, before: Link, jobs: Before) -> Result<(), Halt<No>> {
+    let link = Link { attempts: before.attempts + 1, ..before.clone() };
+    projection::put(turn, Some(&before), &link)?;
+    turn.put(&work_key(&link.id), &Work { attempt: link.attempts, stage: Stage::Fetching })?;
+    enqueue_fetch(turn, &link, jobs)?;
+    look_later(turn)
 }
 
 fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result<(), Halt<No>> {
@@ -168,7 +216,13 @@ fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result
         let snapshot = fetched_event(turn, &link.id, &page.metadata)?;
         append(turn, vec![snapshot], format!("{}/{attempt}/metadata", link.id))?;
     }
-    let tags = tags(turn)?.into_iter().map(|(_, tag)| tag.name).collect();
+    let mut room = TAGS_TOLD_BYTES;
+    let tags = tags(turn)?.into_iter().map(|(_, tag)| tag.name).take_while(|name| {
+        let fits = name.len() <= room;
+        room = room.saturating_sub(name.len());
+        fits
+    });
+    let tags = tags.collect();
     let cached = turn.get::<Answered>(&format!("answer/{}", link.id))?;
     let payload =
         SummarizePayload { link_id: link.id.clone(), domain: link.domain.clone(), page, tags, cached };
@@ -239,21 +293,32 @@ pub(super) fn tags(turn: &mut Turn<'_>) -> Result<Vec<(String, Tag)>, Halt<No>> 
     Ok(live.map(|(key, tag)| (key.trim_start_matches("tag/").to_owned(), tag)).collect())
 }
 
-fn failed(turn: &mut Turn<'_>, link: &Link, attempt: u32, code: &str) -> Result<(), Halt<No>> {
-    let args = json!({ "linkId": link.id, "error": code, "updatedAt": iso(turn.now()) });
+/// Writes that a link failed: the code for programs, and what was the matter for people.
+fn failed(turn: &mut Turn<'_>, link: &Link, attempt: u32, code: &str, why: &str) -> Result<(), Halt<No>> {
+    let why: String = why.chars().take(REASON_CHARS).collect();
+    let args = json!({ "linkId": link.id, "error": code, "reason": why, "updatedAt": iso(turn.now()) });
     end(turn, &link.id, attempt, vec![event("v1.LinkProcessingFailed", args)?])
 }
 
-/// Stops what is under way: the link was deleted, or somebody asked.
+/// Stops what is under way: the link was deleted.
 pub(super) fn stop(turn: &mut Turn<'_>, id: &str, work: &Work) -> Result<(), Halt<No>> {
+    if !halt(turn, id, work)? {
+        return Ok(());
+    }
+    let args = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
+    end(turn, id, work.attempt, vec![event("v1.LinkProcessingCancelled", args)?])
+}
+
+/// Stops the job of a link; whether there was one. Whoever does it writes so.
+pub(super) fn halt(turn: &mut Turn<'_>, id: &str, work: &Work) -> Result<bool, Halt<No>> {
     let kind = match work.stage {
         Stage::Fetching => FETCH,
         Stage::Summarizing => SUMMARIZE,
-        Stage::Ending => return Ok(()),
+        Stage::Ending => return Ok(false),
     };
     turn.cancel(&job_key(kind, id, work.attempt)?);
-    let args = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
-    end(turn, id, work.attempt, vec![event("v1.LinkProcessingCancelled", args)?])
+    turn.put(&work_key(id), &Work { attempt: work.attempt, stage: Stage::Ending })?;
+    Ok(true)
 }
 
 fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Result<(), Halt<No>> {
@@ -263,7 +328,8 @@ fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Re
 
 /// Looks whether something was left behind; looks again later while anything is pending.
 pub(super) fn look(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
-    let todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
+    let mut todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
+    todo.extend(turn.scan("hand/", None, 1)?);
     if !todo.is_empty() {
         begin(turn)?;
     }
@@ -271,7 +337,7 @@ pub(super) fn look(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     for (key, work) in works.iter().filter(|(_, work)| work.stage == Stage::Fetching) {
         let link = get(turn, key.trim_start_matches("work/"))?;
         if let Some(link) = link.filter(|link| link.attempts == work.attempt) {
-            enqueue_fetch(turn, &link)?;
+            enqueue_fetch(turn, &link, Before::default())?;
         }
     }
     if works.is_empty() && todo.is_empty() { Ok(()) } else { look_later(turn) }
@@ -344,8 +410,9 @@ fn read_job_key(key: &UniqueKey) -> Option<(String, String, u32)> {
     Some((kind.to_owned(), id.to_owned(), attempt.parse().ok()?))
 }
 
-/// A random id of 21 characters.
+/// A random id of 21 characters. It begins with a letter or a digit: commands take what begins with `-` for an option.
 pub(super) fn nanoid(turn: &mut Turn<'_>) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    (0..21).map(|_| char::from(LETTERS[usize::try_from(turn.seed().below(64)).unwrap_or(0)])).collect()
+    let mut letter = |most| char::from(LETTERS[usize::try_from(turn.seed().below(most)).unwrap_or(0)]);
+    (0..21).map(|at| letter(if at == 0 { 62 } else { 64 })).collect()
 }

@@ -75,6 +75,11 @@ impl SyncLog {
         if append.key.is_empty() || append.key.len() > APPEND_KEY_BYTES {
             return Err(No::BadKey(append.key.len()).into());
         }
+        let names = append.events.iter().map(|event| ("the name of an event", &event.name));
+        let authors = [("clientId", &append.client_id), ("sessionId", &append.session_id)];
+        if let Some((what, _)) = authors.into_iter().chain(names).find(|(_, text)| text.is_empty()) {
+            return Err(No::Empty(what).into());
+        }
         if append.events.len() > EVENTS_PER_APPEND {
             return Err(No::LargeAppend(append.events.len()).into());
         }

@@ -32,6 +32,9 @@ pub enum No {
     /// An append's key cannot be used.
     #[error("the key of an append has 1 to {APPEND_KEY_BYTES} bytes, and this has {0}")]
     BadKey(usize),
+    /// A text of an append that names somebody or something is empty.
+    #[error("{0} of an append is empty")]
+    Empty(&'static str),
 }
 
 impl Refusal for No {
@@ -41,6 +44,7 @@ impl Refusal for No {
             No::NotContiguous { .. } => "not_contiguous",
             No::LargeAppend(_) => "large_append",
             No::BadKey(_) => "bad_key",
+            No::Empty(_) => "empty_field",
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{mpsc, watch};
 
 fn lease(n: i64, url: String) -> Lease {
-    let payload = FetchPayload { link_id: n.to_string(), url, attempt: 1 };
+    let payload = FetchPayload { link_id: n.to_string(), url, attempt: 1, failures: 0, waits_since: None };
     Lease {
         lease: LeaseRef { job: JobId(n), attempt: 1, token: LeaseToken::draw(1, JobId(n), 1) },
         queue: QueueName::new(FETCH_QUEUE).unwrap(),

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod duplicates;
+mod hostile_pages;
 mod lane;
 mod metadata;
+mod odd_events;
 mod processor;
 mod prose;
 mod requests;

@@ -86,7 +86,7 @@ fn character_sets_are_told_declared_or_guessed() {
         bytes,
     ) {
         Outcome::Ok(page) | Outcome::Empty(page) => page.metadata.title.unwrap(),
-        Outcome::Failed(failure) => panic!("{failure:?}"),
+        other => panic!("{other:?}"),
     };
     assert_eq!(read("text/html; charset=ISO-8859-1", b"<title>caf\xe9</title>"), "café");
     assert_eq!(read("text/html", b"<meta charset=windows-1252><title>\x80 5</title>"), "€ 5");
@@ -109,15 +109,17 @@ fn character_sets_are_told_declared_or_guessed() {
 #[test]
 fn outcomes_are_told_apart() {
     let url = Url::parse("https://example.com/a.txt").unwrap();
-    let failed = |verdict| Outcome::Failed(Failure::unreadable(verdict));
+    let failed = |verdict, why: &str| Outcome::Failed(Failure::unreadable(verdict, why));
     let empty = page::read(&url, HTML, b"<title>t</title><body><p>Only this.</p>");
     assert!(
         matches!(&empty, Outcome::Empty(page) if page.metadata.title.as_deref() == Some("t") && page.text.is_empty())
     );
     assert!(matches!(page::read(&url, HTML, b""), Outcome::Empty(_)));
-    assert_eq!(page::read(&url, Some("application/pdf"), b"%PDF"), failed(Verdict::Permanent));
+    let pdf = failed(Verdict::Permanent, "it is application/pdf, and not a page");
+    assert_eq!(page::read(&url, Some("application/pdf"), b"%PDF"), pdf);
     let wall = b"<title>Just a moment...</title><p>Checking your browser before you go on to the page you wanted to see.</p>";
-    assert_eq!(page::read(&url, HTML, wall), failed(Verdict::Blocked));
+    let human = failed(Verdict::Blocked, "the host wants to see a human first");
+    assert_eq!(page::read(&url, HTML, wall), human);
     let Outcome::Ok(plain) = page::read(&url, Some("text/plain"), paragraph(1, 1).as_bytes()) else {
         panic!()
     };
@@ -137,17 +139,18 @@ fn failures_have_the_codes_of_the_log() {
         (418, Verdict::Permanent),
     ] {
         let error = FetchError::Status { host: host(), status, retry_after_ms: None };
-        assert_eq!(Failure::from(&error), Failure { verdict, code: format!("fetch:{status}") });
+        assert_eq!(told(&error), (verdict, format!("fetch:{status}")));
     }
     let timeout = FetchError::Timeout { host: host(), phase: Phase::Total };
-    assert_eq!(
-        Failure::from(&timeout),
-        Failure { verdict: Verdict::Transient, code: "fetch:timeout".to_owned() }
-    );
+    assert_eq!(told(&timeout), (Verdict::Transient, "fetch:timeout".to_owned()));
     let robots = FetchError::Robots { host: host(), path: "/".to_owned() };
-    assert_eq!(Failure::from(&robots), Failure::unreadable(Verdict::Blocked));
-    assert_eq!(
-        Failure::from(&FetchError::Redirects { host: host() }),
-        Failure::unreadable(Verdict::Permanent)
-    );
+    assert_eq!(told(&robots), (Verdict::Blocked, "fetch:unreadable".to_owned()));
+    assert_eq!(Failure::from(&robots).why, "robots.txt of example.com does not allow /");
+    let redirects = FetchError::Redirects { host: host() };
+    assert_eq!(told(&redirects), (Verdict::Permanent, "fetch:unreadable".to_owned()));
+}
+
+fn told(error: &FetchError) -> (Verdict, String) {
+    let Failure { verdict, code, .. } = Failure::from(error);
+    (verdict, code)
 }

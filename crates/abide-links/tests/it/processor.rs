@@ -29,6 +29,7 @@ use abide_engine::testing::{Moment, World, minute, second};
 use abide_engine::worker::{done, failed};
 use abide_links::event::{Event, ToLinks};
 use abide_links::page::{Failure, Outcome};
+use abide_links::processor::fetch::FetchPayload;
 use abide_links::processor::rows::{Link, Session, Status, Suggestion, SuggestionStatus, Work};
 use abide_links::sync::SyncLog;
 use serde_json::{Value, json};
@@ -296,4 +297,44 @@ fn events_that_cannot_be_read_hold_nothing_up() {
     write(&mut world, &odd);
     write(&mut world, &[created("a")]);
     assert_eq!(story(&mut world, "a"), WHOLE);
+}
+
+#[test]
+fn a_link_whose_host_is_left_alone_waits_without_using_its_attempts() {
+    let busy = |lease: &Lease| {
+        let FetchPayload { attempt, failures, waits_since, .. } = lease.payload.decode().unwrap();
+        if attempt > 20 {
+            return fetch_well(lease);
+        }
+        let why = "example.com failed too often of late and is left alone".to_owned();
+        done(&Outcome::NotAsked { wait_ms: 60_000, failures, since: waits_since, why })
+    };
+    let (mut world, fetched) = world_with(SyncLog::with_processor(), busy);
+    write(&mut world, &[created("a")]);
+    for _ in 0..25 {
+        world.pass(minute(1));
+    }
+    assert_eq!(story(&mut world, "a"), WHOLE);
+    assert_eq!(fetched.borrow().len(), 21);
+    assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn a_link_does_not_wait_for_a_host_for_ever_and_says_why() {
+    let never = |lease: &Lease| {
+        let FetchPayload { failures, waits_since, .. } = lease.payload.decode().unwrap();
+        let why = "example.com is left alone".to_owned();
+        done(&Outcome::NotAsked { wait_ms: 7 * 3_600_000, failures, since: waits_since, why })
+    };
+    let (mut world, fetched) = world_with(SyncLog::with_processor(), never);
+    write(&mut world, &[created("a")]);
+    for _ in 0..30 {
+        world.pass(minute(60));
+    }
+    let link = world.row::<Link>(LINKS, "link/a").unwrap();
+    let processing = link.processing.unwrap();
+    assert_eq!((processing.status, processing.error.as_deref()), (Status::Failed, Some("fetch:unreadable")));
+    assert_eq!(processing.reason.as_deref(), Some("example.com is left alone"));
+    assert_eq!(fetched.borrow().len(), 5);
+    assert_idle(&mut world, &["a"]);
 }

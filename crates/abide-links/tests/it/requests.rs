@@ -1,12 +1,15 @@
 //! Requests to the links of a store: answered when what they wrote is in the log.
 
-use crate::world::{LINKS, SYNC, created, world, write};
+use crate::world::{LINKS, SYNC, created, story, world, world_with, write};
 use abide_core::ticket::{Resolution, Ticket};
 use abide_engine::CallError;
-use abide_engine::testing::World;
+use abide_engine::testing::{World, minute};
+use abide_engine::worker::failed;
 use abide_links::event::{Event, ToLinks};
 use abide_links::processor::calls::TagChanges;
+use abide_links::processor::rows::Work;
 use abide_links::processor::{Added, Call, Changes, Listed, Query, Reply, State};
+use abide_links::sync::SyncLog;
 use abide_store::view::TicketView;
 use serde_json::json;
 
@@ -88,6 +91,59 @@ fn tags_are_added_removed_and_replaced() {
     assert_eq!(tags(TagChanges { add: words(&["One", "two"]), ..TagChanges::default() }), ["one", "two"]);
     assert_eq!(tags(TagChanges { remove: words(&["one"]), ..TagChanges::default() }), ["two"]);
     assert_eq!(tags(TagChanges { set: Some(words(&["three"])), ..TagChanges::default() }), ["three"]);
+}
+
+#[test]
+fn tags_that_are_to_be_set_cannot_be_added_too() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let one = || vec!["one".to_owned()];
+    let tags = Some(TagChanges { set: Some(one()), add: one(), remove: Vec::new() });
+    let changes = Changes { state: None, tags };
+    let refused = world.call::<Reply>(LINKS, &Call::Update { ids: vec!["a".to_owned()], changes });
+    assert!(
+        matches!(&refused, Err(CallError::Refused(why)) if why.message.contains("tags.set")),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_link_that_is_named_twice_is_changed_once() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let before = world.log::<Event>(SYNC).len();
+    let changes = Changes { state: Some(State::Completed), tags: None };
+    let changed = later(&mut world, &Call::Update { ids: vec!["a".to_owned(), "a".to_owned()], changes });
+    assert_eq!((changed.len(), world.log::<Event>(SYNC).len()), (1, before + 1));
+}
+
+#[test]
+fn a_tag_for_new_links_is_not_made_for_one_that_is_there() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let before = world.log::<Event>(SYNC).len();
+    let Reply::Added(added) = world.call(LINKS, &add("https://example.com/a")).unwrap() else { panic!() };
+    assert_eq!((added[0].created, world.log::<Event>(SYNC).len()), (false, before));
+}
+
+#[test]
+fn a_cancel_is_answered_when_it_is_in_the_log() {
+    let (mut world, _) = world_with(SyncLog::with_processor(), |_| failed("not yet"));
+    write(&mut world, &[created("a")]);
+    let stopped = later(&mut world, &Call::Cancel { id: "a".to_owned() });
+    assert_eq!(stopped[0].link.processing, "none");
+    assert_eq!(world.row::<Work>(LINKS, "work/a"), None);
+    world.pass(minute(10));
+    assert_eq!(story(&mut world, "a"), ["LinkCreated", "LinkProcessingStarted", "LinkProcessingCancelled"]);
+}
+
+#[test]
+fn an_id_does_not_look_like_an_option() {
+    let (mut world, _) = world();
+    for n in 0..200 {
+        let added = later(&mut world, &add(&format!("https://example.com/{n}")));
+        assert!(added[0].link.id.starts_with(|c: char| c.is_ascii_alphanumeric()), "{}", added[0].link.id);
+    }
 }
 
 #[test]

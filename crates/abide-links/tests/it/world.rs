@@ -4,6 +4,7 @@ use abide_core::job::{Finish, Lease};
 use abide_engine::testing::World;
 use abide_engine::worker::done;
 use abide_links::event::{Append, Event, NewEvent};
+use abide_links::limits::TAGS_TOLD_BYTES;
 use abide_links::page::{Metadata, Outcome, Page};
 use abide_links::processor::fetch::FetchPayload;
 use abide_links::processor::rows::Answered;
@@ -42,6 +43,7 @@ pub(crate) fn world_with(
     });
     world.worker(SUMMARIZE_QUEUE, SUMMARIZE, |lease| {
         let payload: SummarizePayload = lease.payload.decode().unwrap();
+        assert!(payload.tags.iter().map(String::len).sum::<usize>() <= TAGS_TOLD_BYTES);
         let summary = Some(format!("About {}.", payload.page.url));
         let tags = vec!["Rust".to_owned()];
         let usage = Usage { input_tokens: 10, output_tokens: 5 };

@@ -11,6 +11,7 @@ use abide_media::{
 };
 
 use crate::mutate::Corpus;
+use crate::planted::{self, Bug};
 
 /// What is fuzzed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub(crate) enum Kind {
     Tiff,
     Pdf,
     Image,
+    /// Not of the crate: the fuzzer itself is tried.
+    Planted(Bug),
 }
 
 impl Kind {
@@ -28,6 +31,23 @@ impl Kind {
             Kind::Tiff => "tiff",
             Kind::Pdf => "pdf",
             Kind::Image => "image",
+            Kind::Planted(Bug::Panic) => "planted-panic",
+            Kind::Planted(Bug::Memory) => "planted-memory",
+            Kind::Planted(Bug::Loop) => "planted-loop",
+        }
+    }
+
+    /// The one with this name.
+    pub(crate) fn named(name: &str) -> Option<Kind> {
+        let planted = [Bug::Panic, Bug::Memory, Bug::Loop].map(Kind::Planted);
+        Kind::ALL.into_iter().chain(planted).find(|kind| kind.name() == name)
+    }
+
+    /// The part of the corpus that it begins with.
+    pub(crate) fn corpus(self) -> &'static str {
+        match self {
+            Kind::Tiff | Kind::Pdf | Kind::Image => self.name(),
+            Kind::Planted(_) => Kind::Tiff.name(),
         }
     }
 
@@ -85,7 +105,7 @@ impl Kind {
                 " 1e38 ",
                 " 0.00001 ",
             ],
-            Kind::Tiff | Kind::Image => &[],
+            Kind::Tiff | Kind::Image | Kind::Planted(_) => &[],
         }
     }
 }
@@ -113,6 +133,9 @@ pub(crate) fn once(kind: Kind, input: &[u8]) -> anyhow::Result<&'static str> {
 }
 
 fn convert(kind: Kind, input: &[u8], dir: &Path) -> anyhow::Result<&'static str> {
+    if let Kind::Planted(bug) = kind {
+        return Ok(planted::read(input, bug));
+    }
     let path = dir.join("in");
     fs::write(&path, input)?;
     let target = Target { dir: dir.to_owned(), stem: "out".to_owned() };
@@ -122,7 +145,7 @@ fn convert(kind: Kind, input: &[u8], dir: &Path) -> anyhow::Result<&'static str>
     let converted = match kind {
         Kind::Tiff => tiff_to_jpeg(&path, &target, jpeg, &bounds).map(drop),
         Kind::Pdf => pdf_to_pages(&path, &target, PdfSettings { dpi: 36, jpeg }, &bounds).map(drop),
-        Kind::Image => variants(&path, &target, &[16, 24], jpeg, &bounds).map(drop),
+        Kind::Image | Kind::Planted(_) => variants(&path, &target, &[16, 24], jpeg, &bounds).map(drop),
     };
     if converted.is_ok() {
         probed?;

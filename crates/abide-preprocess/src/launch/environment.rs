@@ -60,6 +60,9 @@ pub(super) async fn of(
             set.insert("R2_ACCOUNT_ID", account);
             set.insert("R2_ACCESS_KEY_ID", id);
             set.insert("R2_SECRET_ACCESS_KEY", key);
+            if !telling.r2_endpoint.is_empty() {
+                set.insert("R2_ENDPOINT", telling.r2_endpoint.clone());
+            }
         }
         Credentials::Presigned => lend(service, site, order, &mut set).await?,
     }

@@ -2,11 +2,15 @@
 
 use super::environment::Environment;
 use super::{Run, begin};
+use crate::callback::Waiting;
 use crate::jobs::{Ended, Order};
 use crate::site::Site;
+use abide_core::time::Time;
 use abide_engine::JobContext;
+use abide_fetch::retry_after::retry_after_ms;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -58,6 +62,19 @@ struct Machine {
     state: String,
 }
 
+/// What a run of a machine needs beside its order.
+pub(super) struct Reach<'a> {
+    pub(super) site: &'a Site,
+    pub(super) client: &'a reqwest::Client,
+    /// Its callback, as soon as it comes here.
+    pub(super) heard: Waiting<'a>,
+}
+
+/// What asks the API.
+pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder().timeout(TAKES).build()
+}
+
 /// What became of a request.
 enum Asked<T> {
     Got(T),
@@ -70,7 +87,7 @@ enum Asked<T> {
 impl Fly {
     pub(super) async fn run(
         &self,
-        site: &Site,
+        reach: &Reach<'_>,
         order: &Order,
         environment: Environment,
         known: Option<String>,
@@ -80,11 +97,7 @@ impl Fly {
         let Some(app) = self.apps.get(&order.tag) else {
             return not_started(format!("no Fly app is configured for {}", order.tag));
         };
-        let client = match reqwest::Client::builder().timeout(TAKES).build() {
-            Ok(client) => client,
-            Err(error) => return not_started(error.to_string()),
-        };
-        let machines = Machines { fly: self, client, app };
+        let machines = Machines { fly: self, reach, app };
         let id = match known {
             Some(id) => id,
             None => match machines.create(order, &environment).await {
@@ -92,21 +105,21 @@ impl Fly {
                 Err(run) => return run,
             },
         };
-        match begin(site, order, Some(id.clone())).await {
+        match begin(reach.site, order, Some(id.clone())).await {
             Ok(begun) if begun.go => {}
             Ok(_) | Err(_) => {
                 machines.destroy(&id).await;
                 return Run::Over;
             }
         }
-        machines.watch(site, order, &id, job).await
+        machines.watch(order, &id, job).await
     }
 }
 
 /// The machines of one app.
 struct Machines<'a> {
     fly: &'a Fly,
-    client: reqwest::Client,
+    reach: &'a Reach<'a>,
     app: &'a FlyApp,
 }
 
@@ -136,9 +149,9 @@ impl Machines<'_> {
                 "env": environment,
             },
         });
-        let sent = self.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
+        let sent = self.reach.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
         let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
-        match asked::<Machine>(sent).await {
+        match asked::<Machine>(sent, self.reach.site.engine.now()).await {
             Asked::Got(machine) => Ok(machine.id),
             Asked::TooMany { rest_ms } => {
                 let reason = "Fly answered 429: too many machines".to_owned();
@@ -160,29 +173,30 @@ impl Machines<'_> {
             id: String,
             name: String,
         }
-        let sent = self.client.get(self.url("")).bearer_auth(&self.fly.token).send().await;
-        match asked::<Vec<Listed>>(sent).await {
+        let sent = self.reach.client.get(self.url("")).bearer_auth(&self.fly.token).send().await;
+        match asked::<Vec<Listed>>(sent, self.reach.site.engine.now()).await {
             Asked::Got(all) => all.into_iter().find(|machine| machine.name == name).map(|machine| machine.id),
             Asked::Missing | Asked::Conflict | Asked::TooMany { .. } | Asked::Failed(_) => None,
         }
     }
 
     /// Asks about a machine until it is gone, its task is over, or its time is up.
-    async fn watch(&self, site: &Site, order: &Order, id: &str, job: &mut JobContext) -> Run {
+    async fn watch(&self, order: &Order, id: &str, job: &mut JobContext) -> Run {
         let ends_at = Instant::now() + Duration::from_millis(order.timeout_ms.unsigned_abs());
         let mut heard_at = Instant::now();
         loop {
             tokio::select! {
                 () = job.stopped() => {
                     // Whether we are stopping or the task is: one that goes on knows its machine.
-                    return match begin(site, order, None).await {
+                    return match begin(self.reach.site, order, None).await {
                         Ok(begun) if begun.go => Run::Stopped,
                         Ok(_) | Err(_) => { self.destroy(id).await; Run::Stopped }
                     };
                 }
+                () = self.reach.heard.came() => {}
                 () = tokio::time::sleep(self.fly.poll) => {}
             }
-            match begin(site, order, None).await {
+            match begin(self.reach.site, order, None).await {
                 Ok(begun) if begun.go => {}
                 Ok(_) => {
                     self.destroy(id).await;
@@ -197,8 +211,8 @@ impl Machines<'_> {
                 return Run::Ended(Ended::Failed { reason });
             }
             let path = format!("/{id}");
-            let sent = self.client.get(self.url(&path)).bearer_auth(&self.fly.token).send().await;
-            let gone = match asked::<Machine>(sent).await {
+            let sent = self.reach.client.get(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+            let gone = match asked::<Machine>(sent, self.reach.site.engine.now()).await {
                 Asked::Got(machine) => {
                     heard_at = Instant::now();
                     is_gone(&machine.state).then_some(machine.state)
@@ -220,8 +234,8 @@ impl Machines<'_> {
     /// Destroys a machine. One that is gone is fine.
     async fn destroy(&self, id: &str) {
         let path = format!("/{id}?force=true");
-        let sent = self.client.delete(self.url(&path)).bearer_auth(&self.fly.token).send().await;
-        match asked::<serde_json::Value>(sent).await {
+        let sent = self.reach.client.delete(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+        match asked::<serde_json::Value>(sent, self.reach.site.engine.now()).await {
             Asked::Got(_) | Asked::Missing => {}
             Asked::Conflict => tracing::debug!(target: "preprocess", machine = id, "being destroyed"),
             Asked::TooMany { .. } => {
@@ -238,7 +252,7 @@ fn is_gone(state: &str) -> bool {
     matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "suspended")
 }
 
-async fn asked<T: for<'de> Deserialize<'de>>(sent: Result<Response, reqwest::Error>) -> Asked<T> {
+async fn asked<T: DeserializeOwned>(sent: Result<Response, reqwest::Error>, now: Time) -> Asked<T> {
     let response = match sent {
         Ok(response) => response,
         Err(error) => return Asked::Failed(format!("Fly cannot be reached: {error}")),
@@ -248,8 +262,8 @@ async fn asked<T: for<'de> Deserialize<'de>>(sent: Result<Response, reqwest::Err
         StatusCode::CONFLICT => Asked::Conflict,
         StatusCode::TOO_MANY_REQUESTS => {
             let wait = response.headers().get(reqwest::header::RETRY_AFTER);
-            let wait = wait.and_then(|text| text.to_str().ok()?.parse::<i64>().ok());
-            Asked::TooMany { rest_ms: wait.map_or(REST_MS, |seconds| seconds.clamp(1, 3_600) * 1_000) }
+            let wait_ms = wait.and_then(|text| retry_after_ms(text.to_str().ok()?, now));
+            Asked::TooMany { rest_ms: wait_ms.unwrap_or(REST_MS) }
         }
         status if status.is_success() => match response.json().await {
             Ok(body) => Asked::Got(body),

@@ -77,6 +77,8 @@ impl Local {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
+            // What a terminal tells us to stop with is not for workers: we stop them, and that is no failure of theirs.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn();
         let mut child = match child {

@@ -4,6 +4,7 @@ mod environment;
 mod fly;
 mod local;
 
+use fly::Reach;
 pub use fly::{Fly, FlyApp};
 pub use local::{Local, Rooms};
 
@@ -17,7 +18,7 @@ use abide_engine::worker::{Worker, done, failed, failed_for_good, skipped};
 use abide_engine::{CallError, JobContext};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 /// What runs workers.
@@ -55,12 +56,22 @@ pub(crate) struct Launching {
     // Phases of different batches share what this machine has.
     places: Arc<Semaphore>,
     telling: Arc<Telling>,
+    // Made with the first machine: connections to whoever starts machines are kept.
+    client: Arc<OnceLock<reqwest::Client>>,
 }
 
 impl Launching {
     pub(crate) fn new(service: Service, launcher: Launcher, in_flight: usize, telling: Telling) -> Launching {
         let places = Arc::new(Semaphore::new(in_flight));
-        Launching { service, launcher, places, telling: Arc::new(telling) }
+        Launching { service, launcher, places, telling: Arc::new(telling), client: Arc::default() }
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, String> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = fly::client().map_err(|error| error.to_string())?;
+        Ok(self.client.get_or_init(|| client))
     }
 
     async fn launch(&self, job: &mut JobContext) -> Finish {
@@ -87,7 +98,14 @@ impl Launching {
         let _counted = self.service.metrics().spawned(order.input.file_size);
         let run = match &self.launcher {
             Launcher::Local(local) => local.run(&order, environment, job).await,
-            Launcher::Fly(fly) => fly.run(&site, &order, environment, begun.machine_id, job).await,
+            Launcher::Fly(fly) => match self.client() {
+                Ok(client) => {
+                    let heard = self.service.heard().wait_for(&order.attempt.task_id);
+                    let reach = Reach { site: &site, client, heard };
+                    fly.run(&reach, &order, environment, begun.machine_id, job).await
+                }
+                Err(reason) => Run::NotStarted { reason, rest_ms: None },
+            },
         };
         finish(&order, run)
     }
@@ -101,7 +119,8 @@ fn finish(order: &Order, run: Run) -> Finish {
         Run::Stopped => AttemptEnd::HandedBack.into(),
         Run::NotStarted { reason, rest_ms: None } => failed(reason),
         Run::NotStarted { reason, rest_ms: Some(for_ms) } => {
-            let end = AttemptEnd::Error { reason, retry: RetryWish::AfterMs(for_ms) };
+            // The machine's owner has no room, which is nobody's failure: it is asked again when it said, however often.
+            let end = AttemptEnd::Error { reason, retry: RetryWish::UncountedAfterMs(for_ms) };
             let key = LimitKey::new(launch_limit(&order.tag));
             let cool_down = key.into_iter().map(|key| CoolDown { key, for_ms });
             Finish { cool_down: cool_down.collect(), ..end.into() }

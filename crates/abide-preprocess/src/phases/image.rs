@@ -38,10 +38,10 @@ impl Phase for ImageProcessing {
     }
 
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
-        if report.ref_json_r2_key.is_none() {
+        if report.made.ref_json_r2_key.is_none() {
             return Err("the worker reported success without ref_json_r2_key".to_owned());
         }
-        match &report.ref_data {
+        match &report.made.ref_data {
             Some(data) if !data.url.is_empty() => Ok(()),
             _ => Err("the worker reported success without the url of ref_data".to_owned()),
         }
@@ -49,10 +49,10 @@ impl Phase for ImageProcessing {
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
         vec![ProcessableFile {
-            r2_key: report.ref_json_r2_key.clone().unwrap_or_default(),
+            r2_key: report.made.ref_json_r2_key.clone().unwrap_or_default(),
             logical_path: format!("{}.ref.json", file.logical_path),
             file_name: format!("{}.ref.json", file.file_name),
-            file_size: report.ref_data.as_ref().map_or(0, |data| ref_text(data).len() as u64),
+            file_size: report.made.ref_data.as_ref().map_or(0, |data| ref_text(data).len() as u64),
             content_type: "application/json".to_owned(),
             processing_config: file.processing_config.clone(),
             source_file: Some(file.file_name.clone()),

@@ -25,10 +25,12 @@ pub trait Phase: Send + Sync {
     /// How its tasks are run, unless somebody says otherwise.
     fn settings(&self) -> PhaseSettings;
 
-    /// Whether what a worker reports is complete; the reason if not.
+    /// Whether what a worker reports is complete; the reason if not. Of a report of many pages, this sees the first part;
+    /// that the pages go on, and are as many as `page_count` says, is looked after.
     fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String>;
 
-    /// What a file becomes when its task is completed: nothing, itself, another or many. The first takes its place.
+    /// What a file becomes when its task is completed: nothing, itself, another or many. The first takes its place. A report
+    /// of many pages comes a part at a time, and of the parts behind the first only what is behind the first file counts.
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile>;
 }
 

@@ -37,7 +37,7 @@ impl Phase for PdfSplitting {
     }
 
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
-        report.check_pages()
+        report.check_pages(0)
     }
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {

@@ -39,21 +39,17 @@ impl Phase for TiffConversion {
     }
 
     fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String> {
-        if report.outputs.is_some() {
-            report.check_pages()?;
-        }
-        let Some(key) = report.output_r2_key.as_deref() else {
+        let Some(key) = report.made.output_r2_key.as_deref() else {
             return Err("the worker reported success without output_r2_key".to_owned());
         };
-        if report.output_file_name.as_deref().is_none_or(str::is_empty) {
+        if report.made.output_file_name.as_deref().is_none_or(str::is_empty) {
             return Err("the worker reported success without output_file_name".to_owned());
         }
-        if report.output_file_size.is_none_or(|bytes| bytes == 0) {
+        if report.made.output_file_size.is_none_or(|bytes| bytes == 0) {
             return Err("the worker reported an output of no bytes".to_owned());
         }
-        let single = report.pages().len() == 1;
         match file.output_r2_key.as_deref() {
-            Some(expected) if single && expected != key => {
+            Some(expected) if !report.is_paged() && expected != key => {
                 Err(format!("the worker wrote {key}, and {expected} was expected: another file has that key"))
             }
             _ => Ok(()),
@@ -63,11 +59,10 @@ impl Phase for TiffConversion {
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
         let path = stem(&file.logical_path).unwrap_or(&file.logical_path);
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        let pages = report.pages();
-        let single = pages.len() == 1;
-        let jpegs = pages.into_iter().map(|page| {
+        let paged = report.is_paged();
+        let jpegs = report.pages().into_iter().map(|page| {
             let logical_path =
-                if single { format!("{path}.jpg") } else { format!("{folder}{}", page.file_name) };
+                if paged { format!("{folder}{}", page.file_name) } else { format!("{path}.jpg") };
             let jpeg = ProcessableFile {
                 r2_key: page.r2_key,
                 logical_path,

@@ -9,6 +9,7 @@ use crate::service::Service;
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
 use abide_engine::JobContext;
 use abide_engine::worker::{Worker, done, failed, failed_for_good};
+use abide_fetch::retry_after::retry_after_ms;
 use serde_json::{Map, Value};
 use std::future::Future;
 use std::pin::Pin;
@@ -50,14 +51,14 @@ impl Finalize {
             Ok(client) => client,
             Err(error) => return failed(error.to_string()),
         };
+        let now = self.service.site().await.engine.now();
         match client.post(&url).json(&body(message, files)).send().await {
             Ok(response) if response.status().is_success() => done(&serde_json::json!({ "files": count })),
             Ok(response) => {
                 let status = response.status();
                 let wait = response.headers().get(reqwest::header::RETRY_AFTER);
-                let wait = wait.and_then(|text| text.to_str().ok()?.parse::<i64>().ok());
-                let retry =
-                    wait.map_or(RetryWish::ByPolicy, |s| RetryWish::AfterMs(s.clamp(0, 86_400) * 1_000));
+                let wait_ms = wait.and_then(|text| retry_after_ms(text.to_str().ok()?, now));
+                let retry = wait_ms.map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
                 let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
                 AttemptEnd::Error { reason: format!("{url} answered {status}: {said}"), retry }.into()
             }

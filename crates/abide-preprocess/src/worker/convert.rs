@@ -7,7 +7,7 @@ use crate::asset::{Asset, AssetVariant};
 use crate::buckets::Which;
 use crate::phases::image::ref_text;
 use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
-use crate::report::{PageOutput, RefData, Report};
+use crate::report::{Outputs, PageOutput, RefData, Report};
 use abide_media::{Bounds, Format, JpegSettings, PageFile, PdfSettings, Target};
 use std::path::Path;
 
@@ -90,10 +90,14 @@ fn paged(stem: &str, pages: Vec<PageFile>) -> Made {
         }
     }
     let first = outputs.first().cloned();
-    let report = Report {
+    let made = Outputs {
         output_r2_key: first.as_ref().map(|page| page.r2_key.clone()),
         output_file_name: first.as_ref().map(|page| page.file_name.clone()),
         output_file_size: first.as_ref().map(|page| page.file_size),
+        ..Outputs::default()
+    };
+    let report = Report {
+        made,
         page_count: u32::try_from(outputs.len()).ok(),
         outputs: Some(outputs),
         ..Report::success()
@@ -158,12 +162,13 @@ pub(super) async fn image(
         std::fs::write(&path, text)?;
         uploads.push(Upload { which, key, path, content_type: "application/json".to_owned() });
     }
-    let report = Report {
+    let outputs = Outputs {
         ref_json_r2_key: Some(ref_key),
         ref_data: Some(data),
         archive_r2_key: Some(original),
-        ..Report::success()
+        ..Outputs::default()
     };
+    let report = Report { made: outputs, ..Report::success() };
     Ok(Made { report, uploads, pixels: u64::from(width) * u64::from(height) })
 }
 

@@ -137,7 +137,9 @@ async fn attempt(work: Work, assignment: &Assignment, client: &reqwest::Client) 
         Work::Image => "resize_time_ms",
     };
     performance[middle] = json!(ms(converted - downloaded));
-    Ok(Report { performance: Some(performance), ..made.report })
+    let mut report = made.report;
+    report.made.performance = Some(performance);
+    Ok(report)
 }
 
 /// Says how it went, until somebody takes it.

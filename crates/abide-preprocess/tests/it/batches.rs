@@ -232,33 +232,6 @@ fn no_more_than_the_window_is_with_launchers() {
 }
 
 #[test]
-fn a_pdf_of_many_pages_is_spread_over_turns() {
-    let mut world = world(options());
-    start(&mut world, vec![file("book.pdf", "application/pdf")]);
-    let order = orders(&mut world, "pdf").remove(0);
-    let page = |page: u32| {
-        let name = format!("book-p{page:04}.jpg");
-        json!({"page": page, "r2_key": format!("staging/b1/{name}"), "file_name": name, "file_size": 9})
-    };
-    let pages: Vec<_> = (1..=1_000).map(page).collect();
-    let report = |count: u32| -> Report {
-        serde_json::from_value(json!({"status": "success", "page_count": count, "outputs": pages})).unwrap()
-    };
-    callback(&mut world, &order.attempt, report(1_001)).unwrap();
-    assert_eq!(
-        tasks(&mut world).tasks[0].error.as_deref(),
-        Some("the file has 1001 pages, and the worker reported 1000")
-    );
-    let second = orders(&mut world, "pdf").into_iter().find(|order| order.attempt.attempt == 2).unwrap();
-    callback(&mut world, &second.attempt, report(1_000)).unwrap();
-    let status = status(&mut world);
-    assert_eq!(status.status, "IMAGE_PROCESSING");
-    assert_eq!(status.progress.tasks_total, 1_000);
-    assert_eq!(status.inputs.open, 1);
-    assert!(world.commits().iter().all(|commit| commit.check().is_ok()));
-}
-
-#[test]
 fn messages_are_small_and_readable_or_refused() {
     let good = json!({"batch_id": "b1", "manifest_r2_key": "staging/b1/m.json", "r2_prefix": "staging/b1/"});
     let with = |field: &str, value: serde_json::Value| {

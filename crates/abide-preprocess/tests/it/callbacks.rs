@@ -1,10 +1,9 @@
 //! Callbacks: repeated, late, forged and wrong ones.
 
-use crate::world::{
-    B, callback, counts, file, options, orders, signer, start, status, success, tasks, world,
-};
+use crate::world::{B, callback, counts, file, options, orders, signer, start, success, tasks, world};
 use abide_engine::testing::{World, minute};
 use abide_preprocess::calls::{AttemptRef, OkAnswer};
+use abide_preprocess::report::Outputs;
 use abide_preprocess::{Call, Report, TaskStatus, jobs};
 
 fn one() -> (World, jobs::Order) {
@@ -53,7 +52,7 @@ fn a_forged_callback_is_refused() {
     ];
     let before = world.commits().len();
     for (attempt, signature) in cases {
-        let call = Call::Callback { attempt, signature, report: Box::new(success(&order)) };
+        let call = Call::Callback { attempt, signature, report: Box::new(success(&order)), in_parts: 0 };
         let refused = world.call::<OkAnswer>(B, &call).unwrap_err();
         assert!(refused.to_string().contains("signature"), "{refused}");
     }
@@ -65,12 +64,17 @@ fn a_forged_callback_is_refused() {
 #[test]
 fn a_success_that_is_not_complete_is_a_failure_with_that_reason() {
     let (_, order) = one();
-    let outside = Report { output_r2_key: Some("staging/b10/a.jpg".to_owned()), ..success(&order) };
-    let over = Report { output_r2_key: Some("staging/b1/b.jpg".to_owned()), ..success(&order) };
+    let with = |change: fn(&mut Outputs)| {
+        let mut report = success(&order);
+        change(&mut report.made);
+        report
+    };
+    let outside = with(|made| made.output_r2_key = Some("staging/b10/a.jpg".to_owned()));
+    let over = with(|made| made.output_r2_key = Some("staging/b1/b.jpg".to_owned()));
     let cases = [
-        (Report { output_r2_key: None, ..success(&order) }, "without output_r2_key"),
-        (Report { output_file_name: None, ..success(&order) }, "without output_file_name"),
-        (Report { output_file_size: Some(0), ..success(&order) }, "no bytes"),
+        (with(|made| made.output_r2_key = None), "without output_r2_key"),
+        (with(|made| made.output_file_name = None), "without output_file_name"),
+        (with(|made| made.output_file_size = Some(0)), "no bytes"),
         (outside, "outside of staging/b1/"),
         (over, "staging/b1/a.jpg was expected"),
         (Report::error(""), "gave no reason"),
@@ -82,33 +86,4 @@ fn a_success_that_is_not_complete_is_a_failure_with_that_reason() {
         assert_eq!((task.status, task.retry_count), (TaskStatus::Pending, 1));
         assert!(task.error.as_deref().unwrap().contains(reason), "{task:?}");
     }
-}
-
-#[test]
-fn what_a_callback_reads_and_writes_does_not_depend_on_the_size_of_the_batch() {
-    let cost = |tasks: u64| {
-        let mut world = world(options());
-        start(&mut world, Vec::new());
-        let _: OkAnswer = world.call(B, &Call::Reset).unwrap();
-        let _: serde_json::Value = world.call(B, &Call::Start(Box::new(crate::world::message()))).unwrap();
-        let life = crate::world::life(&mut world);
-        let mut from = 0;
-        while from < tasks {
-            let files: Vec<_> =
-                (from..tasks.min(from + 300)).map(|n| file(&format!("{n}.tif"), "image/tiff")).collect();
-            let next = from + files.len() as u64;
-            let call = Call::Files { life, from, files, last: next == tasks };
-            let _: serde_json::Value = world.call(B, &call).unwrap();
-            from = next;
-        }
-        let order = orders(&mut world, "tiff").remove(20);
-        world.crash();
-        status(&mut world);
-        let (rows, commits) = (world.rows_read(), world.commits().len());
-        callback(&mut world, &order.attempt, success(&order)).unwrap();
-        let written: usize =
-            world.commits()[commits..].iter().map(|commit| commit.rows.len() + commit.jobs.len()).sum();
-        (world.rows_read() - rows, written)
-    };
-    assert_eq!(cost(100), cost(10_000));
 }

@@ -5,6 +5,7 @@ use abide_core::object::{Incarnation, ObjectKey};
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_preprocess::calls::{AttemptRef, Call, StartAnswer, StatusAnswer};
 use abide_preprocess::launch::{Fly, FlyApp, Launcher};
+use abide_preprocess::limits::LAUNCH_ATTEMPTS;
 use abide_preprocess::phases::tiff::TiffConversion;
 use abide_preprocess::{Buckets, QueueMessage, Report, Service, Setup};
 use abide_store::memory::MemoryStore;
@@ -26,7 +27,23 @@ struct Seen {
     ended: BTreeSet<String>,
     destroyed: BTreeSet<String>,
     too_many: u32,
+    /// Whether the answer to the next start is lost.
+    answer_lost: bool,
+    /// The start whose answer was lost.
+    unnoted: Option<Value>,
+    /// Whether none dies.
+    all_live: bool,
+    /// Machines that were there at the same time, at most.
+    most: usize,
     problems: Vec<String>,
+}
+
+impl Seen {
+    fn machine(&mut self, name: &str) -> String {
+        self.machines.push(name.to_owned());
+        self.most = self.most.max(self.machines.len() - self.destroyed.len());
+        format!("machine{}", self.machines.len())
+    }
 }
 
 #[derive(Clone)]
@@ -68,29 +85,54 @@ async fn create(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Result<Json<Value>, (StatusCode, [(&'static str, &'static str); 1])> {
-    let id = {
+    let (id, mortal) = {
         let mut seen = standin.seen.lock().unwrap();
         seen.problems.extend(problem(&headers, &body));
-        if seen.too_many == 0 {
+        // More often than a launch is tried.
+        if seen.too_many < 2 * LAUNCH_ATTEMPTS {
             seen.too_many += 1;
-            return Err((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")]));
+            return Err((StatusCode::TOO_MANY_REQUESTS, [("retry-after", "0.02")]));
         }
-        seen.machines.push(body["name"].as_str().unwrap().to_owned());
-        format!("machine{}", seen.machines.len())
+        if seen.answer_lost {
+            // The machine is started, and whoever asked for it never hears of it.
+            seen.answer_lost = false;
+            seen.machine(body["name"].as_str().unwrap());
+            seen.unnoted = Some(body);
+            return Err((StatusCode::INTERNAL_SERVER_ERROR, [("x-reason", "the answer is lost")]));
+        }
+        if seen.unnoted.as_ref().is_some_and(|unnoted| unnoted["name"] == body["name"]) {
+            return Err((StatusCode::CONFLICT, [("x-reason", "the name is taken")]));
+        }
+        (seen.machine(body["name"].as_str().unwrap()), !seen.all_live)
     };
-    let env = body["config"]["env"].clone();
     // The first machine of the second file dies without a word.
-    if body["name"] == json!("tiff-fly_tiff_0000002") {
+    if mortal && body["name"] == json!("tiff-fly_tiff_0000002") {
         standin.seen.lock().unwrap().ended.insert(id.clone());
     } else {
-        let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
-        let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
-        let name = key.rsplit('/').next().unwrap().to_owned();
-        let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
-            "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
-        tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+        work(&body["config"]["env"]);
     }
     Ok(Json(json!({ "id": id, "state": "created" })))
+}
+
+/// A machine calls back.
+fn work(env: &Value) {
+    let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
+    let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
+    let name = key.rsplit('/').next().unwrap().to_owned();
+    let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
+        "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
+    tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+}
+
+/// Lists machines; the one that nobody noted goes on once it is found.
+async fn list(State(standin): State<StandIn>) -> Json<Value> {
+    let seen = standin.seen.lock().unwrap();
+    if let Some(unnoted) = &seen.unnoted {
+        work(&unnoted["config"]["env"]);
+    }
+    let listed = (1..).zip(&seen.machines);
+    let listed = listed.map(|(number, name)| json!({ "id": format!("machine{number}"), "name": name }));
+    Json(listed.collect())
 }
 
 async fn show(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
@@ -111,15 +153,13 @@ async fn callback(
 ) -> StatusCode {
     let life = Incarnation(query["life"].parse().unwrap());
     let attempt = AttemptRef { life, task_id, attempt: query["attempt"].parse().unwrap() };
-    let call = Call::Callback { attempt, signature: query["signature"].clone(), report: Box::new(report) };
-    let site = standin.service.site().await;
-    match site.ask::<Value>(&batch, &call).await {
+    match standin.service.call_back(&batch, attempt, query["signature"].clone(), report).await {
         Ok(_) => StatusCode::OK,
         Err(_) => StatusCode::FORBIDDEN,
     }
 }
 
-fn setup(dir: &std::path::Path, address: std::net::SocketAddr) -> Setup {
+fn setup(dir: &std::path::Path, address: std::net::SocketAddr, poll: Duration) -> Setup {
     let bucket = |name: &str| Bucket::directory(&dir.join(name)).unwrap();
     let buckets =
         Buckets { staging: bucket("staging"), archive: bucket("archive"), signer: Signer::new([1; 32]) };
@@ -129,17 +169,16 @@ fn setup(dir: &std::path::Path, address: std::net::SocketAddr) -> Setup {
         token: "token-of-a-test".to_owned(),
         region: "ord".to_owned(),
         apps: BTreeMap::from([("tiff".to_owned(), app)]),
-        poll: Duration::from_millis(20),
+        poll,
     };
     Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), 4) }
 }
 
-async fn stage(service: &Service) -> QueueMessage {
-    let files: Vec<Value> = ["a", "b"]
-        .into_iter()
-        .map(|name| {
-            json!({ "r2_key": format!("staging/fly/{name}.tif"), "logical_path": format!("/{name}.tif"),
-                "file_name": format!("{name}.tif"), "file_size": 9, "content_type": "image/tiff" })
+async fn stage(service: &Service, count: u32) -> QueueMessage {
+    let files: Vec<Value> = (1..=count)
+        .map(|number| {
+            json!({ "r2_key": format!("staging/fly/{number}.tif"), "logical_path": format!("/{number}.tif"),
+                "file_name": format!("{number}.tif"), "file_size": 9, "content_type": "image/tiff" })
         })
         .collect();
     let manifest = json!({ "batch_id": "fly", "directories": [{ "directory_path": "/", "files": files }] });
@@ -150,16 +189,16 @@ async fn stage(service: &Service) -> QueueMessage {
     QueueMessage::read(&message).unwrap()
 }
 
-#[tokio::test]
-async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
+/// Takes a batch of so many files through machines, four at a time, that are asked about every `poll`.
+async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
     let dir = tempfile::tempdir().unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut registry = Registry::new();
-    let service = Service::register(&mut registry, setup(dir.path(), address)).unwrap();
-    let standin = StandIn { seen: Arc::default(), service: service.clone() };
+    let service = Service::register(&mut registry, setup(dir.path(), address, poll)).unwrap();
+    let standin = StandIn { seen: Arc::new(Mutex::new(seen)), service: service.clone() };
     let router = Router::new()
-        .route("/v1/apps/tiffs/machines", post(create))
+        .route("/v1/apps/tiffs/machines", post(create).get(list))
         .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
         .route("/preprocess/callback/{batch}/{task}", post(callback))
         .with_state(standin.clone());
@@ -167,7 +206,7 @@ async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
     let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();
     service.begin(engine.clone(), format!("http://{address}/preprocess"));
     let site = service.site().await;
-    let message = stage(&service).await;
+    let message = stage(&service, count).await;
     let object = ObjectKey::new("preprocess", "fly").unwrap();
     let mut log = engine.follow(object, abide_core::log::Seq(0));
     site.ask::<StartAnswer>("fly", &Call::Start(Box::new(message))).await.unwrap();
@@ -178,14 +217,39 @@ async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
             break status;
         }
     };
-    assert_eq!((status.status.as_str(), status.inputs.converted), ("DONE", 2), "{status:?}");
+    let done = ("DONE", u64::from(count));
+    assert_eq!((status.status.as_str(), status.inputs.converted), done, "{status:?}");
     engine.stop().await;
     serving.abort();
-    let seen = standin.seen.lock().unwrap();
+    std::mem::take(&mut *standin.seen.lock().unwrap())
+}
+
+#[tokio::test]
+async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
+    let seen = run(2, Duration::from_millis(20), Seen::default()).await;
     assert_eq!(seen.problems, Vec::<String>::new());
     let mut names = seen.machines.clone();
     names.sort();
     assert_eq!(names, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000002", "tiff-fly_tiff_0000002-2"]);
+    assert_eq!(seen.too_many, 2 * LAUNCH_ATTEMPTS, "a 429 uses up no attempt");
     let dead = seen.ended.iter().next().unwrap();
     assert!(seen.destroyed.contains(dead), "what is left of {dead} is destroyed: {:?}", seen.destroyed);
+}
+
+#[tokio::test]
+async fn no_more_machines_than_the_cap_and_a_callback_makes_room_for_the_next() {
+    // Nobody would hear of a machine's end by asking.
+    let poll = Duration::from_secs(24 * 60 * 60);
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_live: true, ..Seen::default() };
+    let seen = run(30, poll, calm).await;
+    assert_eq!((seen.problems, seen.machines.len()), (Vec::new(), 30));
+    assert!(seen.most <= 4, "{} at a time", seen.most);
+}
+
+#[tokio::test]
+async fn a_machine_whose_start_was_not_noted_is_found_by_its_name() {
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, answer_lost: true, ..Seen::default() };
+    let seen = run(1, Duration::from_millis(20), calm).await;
+    assert_eq!((seen.problems, seen.machines), (Vec::new(), vec!["tiff-fly_tiff_0000001".to_owned()]));
+    assert!(seen.destroyed.contains("machine1"), "and no orphan is left: {:?}", seen.destroyed);
 }

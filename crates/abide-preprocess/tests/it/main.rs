@@ -3,9 +3,12 @@
 
 mod batches;
 mod callbacks;
+mod cost;
 mod crashes;
 mod fly;
 mod local;
 mod manifests;
 mod new_phase;
+mod pages;
+mod tasks;
 mod world;

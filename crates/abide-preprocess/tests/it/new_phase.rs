@@ -8,6 +8,7 @@ use abide_preprocess::file::ProcessableFile;
 use abide_preprocess::phases::{
     Phase, Phases, image::ImageProcessing, pdf::PdfSplitting, tiff::TiffConversion,
 };
+use abide_preprocess::report::Outputs;
 use abide_preprocess::{Batch, Call, PhaseSettings, Report, jobs};
 
 struct AudioTranscription;
@@ -30,7 +31,7 @@ impl Phase for AudioTranscription {
     }
 
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
-        match report.output_r2_key {
+        match report.made.output_r2_key {
             Some(_) => Ok(()),
             None => Err("the worker reported success without output_r2_key".to_owned()),
         }
@@ -38,10 +39,10 @@ impl Phase for AudioTranscription {
 
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
         let transcript = ProcessableFile {
-            r2_key: report.output_r2_key.clone().unwrap_or_default(),
+            r2_key: report.made.output_r2_key.clone().unwrap_or_default(),
             logical_path: format!("{}.txt", file.logical_path),
             file_name: format!("{}.txt", file.file_name),
-            file_size: report.output_file_size.unwrap_or(0),
+            file_size: report.made.output_file_size.unwrap_or(0),
             content_type: "text/plain".to_owned(),
             source_file: Some(file.file_name.clone()),
             ..ProcessableFile::default()
@@ -63,11 +64,12 @@ fn a_phase_is_one_file_and_one_line() {
     let _: HaveAnswer = world.call(B, &Call::Files { life, from: 0, files, last: true }).unwrap();
     assert_eq!(status(&mut world).status, "AUDIO_TRANSCRIPTION");
     let order = orders(&mut world, "audio").remove(0);
-    let report = Report {
+    let made = Outputs {
         output_r2_key: Some("staging/b1/talk.mp3.txt".to_owned()),
         output_file_size: Some(12),
-        ..Report::success()
+        ..Outputs::default()
     };
+    let report = Report { made, ..Report::success() };
     callback(&mut world, &order.attempt, report).unwrap();
     assert_eq!(status(&mut world).status, "IMAGE_PROCESSING");
     let names: Vec<_> = output(&mut world).into_iter().map(|file| file.file_name).collect();

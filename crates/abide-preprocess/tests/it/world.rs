@@ -145,7 +145,8 @@ pub(crate) fn callback(
     report: Report,
 ) -> Result<OkAnswer, CallError> {
     let signature = jobs::sign(&signer(), "b1", attempt);
-    world.call(B, &Call::Callback { attempt: attempt.clone(), signature, report: Box::new(report) })
+    let (attempt, report) = (attempt.clone(), Box::new(report));
+    world.call(B, &Call::Callback { attempt, signature, report, in_parts: 0 })
 }
 
 /// Does everything that launchers are asked to do, until nothing is left.

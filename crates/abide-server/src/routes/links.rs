@@ -21,7 +21,7 @@ use abide_links::event;
 use abide_links::limits::PAGE_LINKS;
 use abide_links::page::Metadata;
 use abide_links::processor::preview::NoPreview;
-use abide_links::processor::{Added, Call, Changes, LinkView, Listed, Query, Reply};
+use abide_links::processor::{Added, Call, Changes, LARGE_ANSWER, LinkView, Listed, Query, Reply};
 use abide_store::view::TicketView;
 use axum::Json;
 use axum::extract::State;
@@ -170,7 +170,10 @@ async fn batch_update(
             return Err(ApiError::bad(format!("{} ids are given, and the limit is {limit}", ids.len())));
         }
         (Some(ids), None) => Call::Update { ids, changes },
-        (None, Some(query)) => Call::UpdateListed { query: Query { limit: Some(limit), ..query }, changes },
+        (None, Some(query)) => {
+            let limit = Some(query.limit.map_or(limit, |listed| listed.min(limit)));
+            Call::UpdateListed { query: Query { limit, ..query }, changes }
+        }
         (Some(_), Some(_)) | (None, None) => return Err(ApiError::bad("give either ids or where")),
     };
     let links = links(Store::of(&app, &member).await?.ask(&call).await?)?;
@@ -254,16 +257,32 @@ impl Store<'_> {
             CallReply::Later(ticket) => match engine.ticket(&ticket, WAIT).await? {
                 Some(TicketView::Resolved(Resolution::Reply(reply))) => reply,
                 Some(TicketView::Resolved(Resolution::Refused { code, message })) => {
-                    return Err(ApiError::refused(ErrorCode::Refused(RefusalClass::Invalid), code, message));
+                    return Err(refused(code, message));
                 }
-                Some(TicketView::Resolved(Resolution::Gone) | TicketView::Open) | None => {
-                    let message = "it is saved and not in the log yet: read it again in a moment";
+                Some(TicketView::Open) => {
+                    let message = "it is taken and will be done, but the links of this store are behind their log: read \
+                                   it again in a while, and do not send it twice";
+                    return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
+                }
+                Some(TicketView::Resolved(Resolution::Gone)) | None => {
+                    let message =
+                        "the links of this store were begun anew meanwhile: look whether it was done";
                     return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
                 }
             },
         };
         reply.decode().map_err(|_| odd())
     }
+}
+
+/// What was refused after it had waited: as if it had been refused at once, unless it is done and only not answered.
+fn refused(code: String, message: String) -> ApiError {
+    let class = match code.as_str() {
+        LARGE_ANSWER => return ApiError::new(ErrorCode::OutcomeUnknown, message),
+        "unknown_link" => RefusalClass::NotFound,
+        _ => RefusalClass::Invalid,
+    };
+    ApiError::refused(ErrorCode::Refused(class), code, message)
 }
 
 fn links(reply: Reply) -> Result<Vec<LinkView>, ApiError> {

@@ -19,6 +19,7 @@ pub(crate) mod openapi;
 pub(crate) mod orchestrator;
 pub(crate) mod organizer;
 pub(crate) mod preprocess;
+mod queued;
 pub(crate) mod queues;
 pub(crate) mod sync;
 pub(crate) mod tickets;

@@ -7,7 +7,7 @@ use crate::params::Params;
 use crate::path::{At, Named};
 use crate::role::Role;
 use crate::route::Routes;
-use abide_core::job::NewJob;
+use crate::routes::queued;
 use abide_core::json::Json as JsonText;
 use abide_core::object::ObjectKey;
 use abide_engine::Object;
@@ -15,8 +15,7 @@ use abide_organize::contract::CallbackPayload;
 use abide_pipeline::{Call, IngestMessage, Pipeline, orders};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 
 /// The name by which clients know the service.
@@ -96,24 +95,11 @@ async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<Jso
     ask(&app, &batch, &Call::Reset).await
 }
 
-#[derive(Serialize)]
-struct Queued {
-    ok: bool,
-    batch_id: String,
-    job: abide_core::job::JobId,
-}
-
 /// A message goes the way of the queue: it is checked here, so that whoever sends it hears of what is wrong with it.
 async fn queue(State(app): State<App>, AnyBody(body): AnyBody) -> Result<Response, ApiError> {
     let value = body.decode::<serde_json::Value>().map_err(|error| ApiError::bad(error.0))?;
     let message = IngestMessage::read(&value).map_err(|error| ApiError::bad(error.to_string()))?;
-    let job = NewJob::of(orders::MESSAGES, orders::START, &value);
-    let job = job.map_err(|error| ApiError::bad(error.to_string()))?;
-    let enqueued = app.engine().enqueue(vec![job]).await?;
-    let job = enqueued.first().map(|enqueued| enqueued.job());
-    let job = job.ok_or_else(|| ApiError::bad("the queue took nothing"))?;
-    let queued = Queued { ok: true, batch_id: message.batch_id.to_string(), job };
-    Ok((StatusCode::ACCEPTED, Json(queued)).into_response())
+    queued::enqueue(&app, (orders::MESSAGES, orders::START), message.batch_id.as_str(), &value).await
 }
 
 /// A page of directories.

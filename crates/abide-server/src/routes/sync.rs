@@ -11,7 +11,7 @@ use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
 use crate::services::SyncService;
-use crate::sync::{self, Feed, Member, Party};
+use crate::sync::{self, Feed, Member, Party, Pass};
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_links::auth::{Access, Credential, Denied};
@@ -130,10 +130,7 @@ async fn socket(
         let text = "transport=ws needs Upgrade: websocket".to_owned();
         return Refused(StatusCode::UPGRADE_REQUIRED, text).into_response();
     };
-    let Some(place) = app.sockets().place() else {
-        return ApiError::new(ErrorCode::Overloaded, "no more sockets are taken now: try again")
-            .into_response();
-    };
+    let Some(place) = app.sockets().place() else { return no_place().into_response() };
     let Admitted { store_id, credential, access, feed } = admitted;
     let SyncService { authority, recheck, .. } = service(&app).clone();
     let party = Party { store_id, credential, access, authority, recheck, feed };
@@ -143,6 +140,10 @@ async fn socket(
         .max_message_size(FRAME_BYTES)
         .max_frame_size(FRAME_BYTES)
         .on_upgrade(move |wire| sync::serve(app, wire, party, place))
+}
+
+fn no_place() -> ApiError {
+    ApiError::new(ErrorCode::Overloaded, "no more sockets and tails are taken now: try again")
 }
 
 /// `POST /sync`: one request, answered with an array.
@@ -168,8 +169,12 @@ async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
     let (Some(Frame::Request { id, ask }), None) = (frames.pop(), frames.pop()) else {
         return bad("the body is not one Request".to_owned());
     };
+    let Admitted { store_id, credential, access, feed } = admitted;
     let answer = match ask {
-        Ok(ask) => sync::answer(&app, admitted.feed, &admitted.store_id, id, ask).await,
+        Ok(ask) => {
+            let pass = Pass::of_member(&store_id, credential, &access);
+            sync::answer(&app, feed, &store_id, pass, id, ask).await
+        }
         Err(error) => {
             let failure = abide_links::sync::answer::Failure::Unknown(error.to_string());
             Ok(Body::from(format!("[{}]", abide_links::sync::answer::failed(&id, &failure))))
@@ -240,9 +245,9 @@ async fn events(
     At(store): At<Name>,
     Params(After { after }): Params<After>,
 ) -> Result<Response, ApiError> {
-    member.enter(&app, &store).await?;
+    let pass = member.stay(&app, &store).await?;
     let feed = app.feeds().open(&app, store.as_str()).await?;
-    let body = sync::export(app, feed, after.unwrap_or(0).max(0));
+    let body = sync::export(app, feed, pass, after.unwrap_or(0).max(0));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
@@ -254,15 +259,16 @@ async fn tail(
     Params(After { after }): Params<After>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    member.enter(&app, &store).await?;
+    let pass = member.stay(&app, &store).await?;
+    let place = app.sockets().place().ok_or_else(no_place)?;
     let feed = app.feeds().open(&app, store.as_str()).await?;
     let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
     let after = match last_seen.or(after) {
         Some(after) => after.max(0),
         None => app.engine().log_head(feed.object().clone()).await?.0,
     };
-    let place = app.wait_place()?;
-    let body = sync::tail(app, feed, after, place);
+    let places = [place, app.wait_place()?];
+    let body = sync::tail(app, feed, pass, places, after);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }

@@ -9,6 +9,7 @@ const INDEX: &str = include_str!("../web/index.html");
 const STYLE: &str = include_str!("../web/style.css");
 const SCRIPT: &str = include_str!("../web/app.js");
 const LINKS_SCRIPT: &str = include_str!("../web/links.js");
+const BATCHES_SCRIPT: &str = include_str!("../web/batches.js");
 
 /// Nothing but what this server gives out, and in no frame. Links show pictures of their sites, which do not hear from where.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: http: https:; \
@@ -21,6 +22,7 @@ pub(crate) fn routes() -> Routes {
         .get("/assets/style.css", Role::Anyone, "its style", style)
         .get("/assets/app.js", Role::Anyone, "its script", script)
         .get("/assets/links.js", Role::Anyone, "its script for links", links_script)
+        .get("/assets/batches.js", Role::Anyone, "its script for batches", batches_script)
 }
 
 async fn index() -> Response {
@@ -37,6 +39,10 @@ async fn script() -> Response {
 
 async fn links_script() -> Response {
     with_headers("text/javascript; charset=utf-8", LINKS_SCRIPT)
+}
+
+async fn batches_script() -> Response {
+    with_headers("text/javascript; charset=utf-8", BATCHES_SCRIPT)
 }
 
 fn with_headers(media: &'static str, text: &'static str) -> Response {

@@ -4,7 +4,7 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::role::Role;
-use crate::sync::denied;
+use crate::sync::{Pass, denied};
 use abide_core::name::Name;
 use abide_links::auth::{Access, Authority, Credential};
 use axum::extract::FromRequestParts;
@@ -48,6 +48,15 @@ impl Member {
         }
         let admitted = authority(app).admit(app.engine(), store.as_str(), &self.credential).await;
         admitted.map_err(|error| denied(&error))
+    }
+
+    /// Enters `store` to read it for as long as they may.
+    pub(crate) async fn stay(self, app: &App, store: &Name) -> Result<Pass, ApiError> {
+        let access = self.enter(app, store).await?;
+        Ok(match self.caller.0 >= Role::Admin {
+            true => Pass::of_the_server(store.as_str()),
+            false => Pass::of_member(store.as_str(), self.credential, &access),
+        })
     }
 
     /// Enters the store that the request names, or else their own.

@@ -2,6 +2,7 @@
 
 use super::feed::{Feed, Over};
 use super::live_pull::{NotBegun, begins_after};
+use super::pass::Pass;
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
 use crate::code::ErrorCode;
@@ -19,6 +20,7 @@ pub(crate) async fn answer(
     app: &App,
     feed: Arc<Feed>,
     store_id: &str,
+    pass: Pass,
     id: RequestId,
     ask: Ask,
 ) -> Result<Body, ApiError> {
@@ -39,7 +41,7 @@ pub(crate) async fn answer(
         Ask::Pull(Pull { store_id: asked, cursor, .. }) => match own(&asked) {
             Err(failure) => Err(failure),
             Ok(()) => match begins_after(app, &feed, cursor.as_ref()).await {
-                Ok(after) => return Ok(pages(app.clone(), feed, id, after)),
+                Ok(after) => return Ok(pages(app.clone(), feed, pass, id, after)),
                 Err(NotBegun::Failed(failure)) => Err(failure),
                 Err(NotBegun::Away(Over)) => {
                     return Err(ApiError::new(ErrorCode::StoreUnavailable, "the log cannot be read now"));
@@ -55,6 +57,7 @@ pub(crate) async fn answer(
 struct Pages {
     app: App,
     feed: Arc<Feed>,
+    pass: Pass,
     id: RequestId,
     after: i64,
     /// Where the log ended when the pull began: it goes no further.
@@ -69,9 +72,9 @@ enum State {
     Ended,
 }
 
-fn pages(app: App, feed: Arc<Feed>, id: RequestId, after: i64) -> Body {
+fn pages(app: App, feed: Arc<Feed>, pass: Pass, id: RequestId, after: i64) -> Body {
     let until = feed.tail().borrow().head;
-    let pages = Pages { app, feed, id, after, until, state: State::First };
+    let pages = Pages { app, feed, pass, id, after, until, state: State::First };
     Body::from_stream(stream::unfold(pages, |mut pages| async move {
         let part = pages.next().await?;
         Some((part, pages))
@@ -79,13 +82,18 @@ fn pages(app: App, feed: Arc<Feed>, id: RequestId, after: i64) -> Body {
 }
 
 impl Pages {
-    /// The next part of the body. If the log cannot be read any more the body breaks off, and the client asks again.
+    /// The next part of the body. If the log cannot or may not be read any more the body breaks off, and
+    /// the client asks again.
     async fn next(&mut self) -> Option<io::Result<String>> {
         let before = match self.state {
             State::First => "[",
             State::Next => ",",
             State::Ended => return None,
         };
+        if let Err(error) = self.pass.check_body(&self.app).await {
+            self.state = State::Ended;
+            return Some(Err(error));
+        }
         let Ok(page) = self.feed.page(&self.app, self.after).await else {
             self.state = State::Ended;
             return Some(Err(io::Error::other("the log cannot be read now")));

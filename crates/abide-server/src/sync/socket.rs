@@ -1,7 +1,7 @@
 //! One socket of a sync client, from its upgrade to its close.
 //!
 //! One task owns it: it reads frames, has one push at a time done, and sends each pull its next page when there is one. What
-//! cannot be sent is not read from the log, so a slow client costs no memory.
+//! cannot be sent is not read from the log: a slow client costs one page, however far it is behind.
 
 use super::feed::{Feed, Over, Tail};
 use super::live_pull::{LivePull, NotBegun, begins_after};
@@ -126,10 +126,11 @@ impl Socket {
             let step = tokio::select! {
                 biased;
                 () = &mut draining => Step::Drain,
+                // Before frames: a client that never pauses is asked for access like everybody.
+                () = &mut look => Step::Look,
                 end = ended(&mut self.under_way) => Step::Pushed(end),
                 frame = self.wire.recv(), if self.pushes.len() < PUSHES_WAITING => Step::Frame(frame),
                 grown = self.tail.changed() => Step::Grown(grown),
-                () = &mut look => Step::Look,
                 () = std::future::ready(()), if more => Step::Again,
             };
             if let Err(end) = self.step(step, look.as_mut()).await {
@@ -341,13 +342,19 @@ fn denied(reason: &Denied) -> End {
     close(close_code::POLICY, reason.to_string())
 }
 
-/// A frame that could not be read: too large, or the connection is gone.
+/// A frame that could not be read: too large, not a frame, or the connection is gone.
 fn broken(error: &axum::Error) -> End {
     let text = error.to_string();
-    if text.contains("too long") || text.contains("too big") {
+    if text.contains("Space limit exceeded") {
         return close(close_code::SIZE, format!("a frame may have at most {FRAME_BYTES} bytes"));
     }
-    End::Gone
+    if text.contains("UTF-8") {
+        return close(close_code::INVALID, "a text frame is not UTF-8");
+    }
+    match text.split_once("WebSocket protocol error: ") {
+        Some((_, what)) if !what.contains("without closing handshake") => close(close_code::PROTOCOL, what),
+        Some(_) | None => End::Gone,
+    }
 }
 
 /// How the push that is under way ends; never, if there is none.

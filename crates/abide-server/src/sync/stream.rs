@@ -1,9 +1,11 @@
 //! A store's log for programs that are no sync clients: the whole of it as lines, and its end as it grows.
 
 use super::feed::Feed;
+use super::pass::Pass;
 use crate::app::App;
 use abide_core::log::{LogEntry, Seq};
 use abide_engine::driver::LogFollower;
+use abide_links::auth::Denied;
 use abide_store::{Answer, Read};
 use axum::body::Body;
 use futures_util::stream;
@@ -12,21 +14,25 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 /// Entries that are read at a time.
 const ENTRIES: usize = 256;
 /// How often a tail that has nothing to say shows that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Every event after `after`, one line each.
-pub(crate) fn export(app: App, feed: Arc<Feed>, after: i64) -> Body {
-    let from = (app, feed, Seq(after));
-    Body::from_stream(stream::unfold(from, |(app, feed, after)| async move {
+/// Every event after `after`, one line each. Breaks off if `pass` is not good any more.
+pub(crate) fn export(app: App, feed: Arc<Feed>, pass: Pass, after: i64) -> Body {
+    let from = (app, feed, pass, Seq(after));
+    Body::from_stream(stream::unfold(from, |(app, feed, mut pass, after)| async move {
+        if let Err(error) = pass.check_body(&app).await {
+            return Some((Err(error), (app, feed, pass, after)));
+        }
         let read = Read::Log { object: feed.object().clone(), after, limit: ENTRIES };
         let entries = match app.read(read).await {
             Ok(Answer::Log(Some(page))) if page.incarnation == feed.life() => page.entries,
             Ok(_) | Err(_) => {
-                return Some((Err(io::Error::other("the log cannot be read now")), (app, feed, after)));
+                return Some((Err(io::Error::other("the log cannot be read now")), (app, feed, pass, after)));
             }
         };
         let last = entries.last()?.seq;
@@ -35,35 +41,66 @@ pub(crate) fn export(app: App, feed: Arc<Feed>, after: i64) -> Body {
             lines.push('\n');
             lines
         });
-        Some((Ok(lines), (app, feed, last)))
+        Some((Ok(lines), (app, feed, pass, last)))
     }))
 }
 
-/// Events after `after` as they come, as server-sent events whose ids are their numbers. Ends when the server stops or the
-/// store is wiped. It keeps its place among those who wait for so long.
-pub(crate) fn tail(app: App, feed: Arc<Feed>, after: i64, place: OwnedSemaphorePermit) -> Body {
+/// Somebody who follows a log.
+struct Following {
+    app: App,
+    feed: Arc<Feed>,
+    pass: Pass,
+    follower: LogFollower,
+    /// A tail is as much as a socket, and one of those who wait.
+    _places: [OwnedSemaphorePermit; 2],
+}
+
+/// Events after `after` as they come, as server-sent events whose ids are their numbers. Ends when the server stops, the
+/// store is wiped, or `pass` is not good any more. It keeps its places, among sockets and among those who wait, for so long.
+pub(crate) fn tail(
+    app: App,
+    feed: Arc<Feed>,
+    pass: Pass,
+    places: [OwnedSemaphorePermit; 2],
+    after: i64,
+) -> Body {
     let follower = app.engine().follow(feed.object().clone(), Seq(after));
-    let from = (app, feed, follower, place);
-    Body::from_stream(stream::unfold(from, |(app, feed, mut follower, place)| async move {
-        let text = next_events(&app, &feed, &mut follower).await?;
-        Some((Ok::<String, io::Error>(text), (app, feed, follower, place)))
+    let from = Some(Following { app, feed, pass, follower, _places: places });
+    Body::from_stream(stream::unfold(from, |following| async move {
+        let mut following = following?;
+        match following.next().await? {
+            Ok(text) => Some((Ok::<String, io::Error>(text), Some(following))),
+            Err(reason) => Some((Ok(format!("event: denied\ndata: {reason}\n\n")), None)),
+        }
     }))
 }
 
-async fn next_events(app: &App, feed: &Feed, follower: &mut LogFollower) -> Option<String> {
-    let entries = tokio::select! {
-        entries = follower.next() => entries.ok()?,
-        () = tokio::time::sleep(KEEP_ALIVE) => return Some(": still there\n\n".to_owned()),
-        () = app.drain().begun() => return None,
-    };
-    if follower.life() != Some(feed.life()) {
-        return None;
+impl Following {
+    /// What is sent next; the reason if they may not read any more.
+    async fn next(&mut self) -> Option<Result<String, Denied>> {
+        let silent_until = Instant::now() + KEEP_ALIVE;
+        let entries = loop {
+            let good_for = self.pass.good_for(&self.app);
+            tokio::select! {
+                biased;
+                () = self.app.drain().begun() => return None,
+                () = tokio::time::sleep(good_for) => {}
+                entries = self.follower.next() => break entries.ok()?,
+                () = tokio::time::sleep_until(silent_until) => return Some(Ok(": still there\n\n".to_owned())),
+            }
+            if let Err(reason) = self.pass.check(&self.app).await {
+                return Some(Err(reason));
+            }
+        };
+        if self.follower.life() != Some(self.feed.life()) {
+            return None;
+        }
+        Some(Ok(entries.iter().fold(String::new(), |mut text, entry| {
+            write!(text, "id: {}\ndata: {}\n\n", entry.seq.0, on_one_line(entry))
+                .expect("writing to a string does not fail");
+            text
+        })))
     }
-    Some(entries.iter().fold(String::new(), |mut text, entry| {
-        write!(text, "id: {}\ndata: {}\n\n", entry.seq.0, on_one_line(entry))
-            .expect("writing to a string does not fail");
-        text
-    }))
 }
 
 /// JSON has no line breaks but between its parts, where they mean nothing.

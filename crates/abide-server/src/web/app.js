@@ -391,4 +391,4 @@ setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
 
-export { $, act, ask, badge, changes, clock, complain, el, fill, views, want };
+export { $, act, ask, badge, changes, clock, complain, el, fill, headers, views, want };

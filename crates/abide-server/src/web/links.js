@@ -5,7 +5,15 @@ import { $, act, ask, badge, changes, clock, complain, el, fill, views, want } f
 const SHOWN = 20;
 
 const store = () => $("links-store").value.trim();
-const askStore = (path, init = {}) => ask(path, { ...init, more: { "x-livestore-store-id": store() } });
+
+/** What lets somebody into stores that are an organization's: kept until the page is closed. */
+const CREDENTIAL = "links-credential";
+
+function askStore(path, init = {}) {
+  const credential = sessionStorage.getItem(CREDENTIAL);
+  const shown = credential ? { authorization: `Bearer ${credential}` } : {};
+  return ask(path, { ...init, more: { "x-livestore-store-id": store(), ...shown } });
+}
 
 /** Addresses come from data: only those of the web are followed. */
 const isOfTheWeb = (address) => /^https?:\/\//i.test(address ?? "");
@@ -31,7 +39,7 @@ function retry({ id, url, processing }) {
 }
 
 function linkRow(link) {
-  const { id, domain, summary, description, processing, error, tags, createdAt } = link;
+  const { id, domain, summary, description, processing, error, reason, tags, createdAt } = link;
   const created = new Date(createdAt);
   const text = summary ?? description;
   return el("li", { className: "link", data: { link: id } }, picture(link.image),
@@ -40,7 +48,7 @@ function linkRow(link) {
       el("p", { className: "hint" }, domain, " · ", el("time", { title: created.toLocaleString() }, clock(created.getTime())),
         tags.length ? ` · ${tags.join(", ")}` : ""),
       text ? el("p", { className: "said" }, text) : null,
-      error ? el("p", { className: "error" }, error) : null));
+      error ? el("p", { className: "error" }, reason ? `${error}: ${reason}` : error) : null));
 }
 
 async function showLinks() {
@@ -52,8 +60,10 @@ async function showLinks() {
     const more = total > links.length ? `, ${links.length} shown` : "";
     $("links-count").textContent = total === 1 ? "1 link" : `${total.toLocaleString()} links${more}`;
     fill("link-list", links.map(linkRow), "No link fits.");
+    $("links-credential-form").hidden = true;
   } catch (error) {
     if (error.status !== 403) throw error;
+    $("links-credential-form").hidden = false;
     $("links-count").textContent = "";
     fill("link-list", [], error.message);
   }
@@ -83,6 +93,14 @@ changes.push(({ kind, name }) => {
   if (kind === "links" && name === store()) want("links");
 });
 $("links-form").addEventListener("submit", save);
+$("links-credential-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const credential = $("links-credential").value.trim();
+  if (credential) sessionStorage.setItem(CREDENTIAL, credential);
+  else sessionStorage.removeItem(CREDENTIAL);
+  $("links-credential").value = "";
+  want("links");
+});
 for (const id of ["links-store", "links-state"]) $(id).addEventListener("change", () => want("links"));
 $("links-search").addEventListener("input", () => want("links"));
 want("links");

@@ -88,7 +88,8 @@ impl Client {
         }
     }
 
-    fn line(&mut self) -> io::Result<String> {
+    /// The next line, of whatever it is.
+    pub(crate) fn line(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.stream.read_line(&mut line)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -171,6 +171,21 @@ fn a_preview_shows_what_a_link_would_and_says_why_it_cannot() {
 }
 
 #[test]
+fn a_batch_changes_as_many_links_as_either_limit_allows() {
+    let server = Server::start();
+    let urls: Vec<String> = (0..5).map(|n| format!("http://localhost:1/{n}")).collect();
+    server.ok("POST /links/api/import", &json!({ "urls": urls }).to_string());
+    let archive = |more: Value| {
+        let mut body = json!({ "changes": { "state": "archive" } });
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        server.ok("POST /links/api/links/batch-update", &body.to_string())["updated"].clone()
+    };
+    assert_eq!(archive(json!({ "where": { "state": "inbox", "limit": 1 } })), 1);
+    assert_eq!(archive(json!({ "where": { "state": "inbox", "limit": 3 }, "limit": 2 })), 2);
+    assert_eq!(archive(json!({ "where": { "state": "inbox" } })), 2);
+}
+
+#[test]
 fn bad_requests_are_told_what_is_wrong() {
     let server = Server::start();
     let long = format!("{{\"url\": \"http://localhost/{}\"}}", "x".repeat(65_536));

@@ -27,5 +27,6 @@ mod sync;
 mod sync_access;
 mod sync_client;
 mod sync_http;
+mod sync_stay;
 mod toy;
 mod wire;

@@ -4,6 +4,7 @@ use crate::server::Server;
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::{Error, Message, WebSocket, client};
@@ -77,6 +78,19 @@ impl Wire {
         head.extend_from_slice(&bytes.to_be_bytes());
         head.extend_from_slice(&[0; 4]);
         self.0.get_mut().write_all(&head).expect("it is open");
+    }
+
+    /// Sends these bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.get_mut().write_all(bytes).expect("it is open");
+    }
+
+    /// Sends two million pings without a pause; whether the server had enough before the last.
+    pub(crate) fn flood(&self) -> JoinHandle<bool> {
+        let mut stream = self.0.get_ref().try_clone().expect("another end");
+        let ping = [&[0x81, 0x8f, 0, 0, 0, 0][..], br#"{"_tag":"Ping"}"#].concat();
+        let many = ping.repeat(500);
+        std::thread::spawn(move || (0..4_000).any(|_| stream.write_all(&many).is_err()))
     }
 
     /// The next frame.

@@ -182,6 +182,15 @@ impl State {
         true
     }
 
+    /// Forgets a dead letter. Whether there was such a one. A follow that stood still for it goes on.
+    pub(super) fn forget(&mut self, id: DeadId, woken: &mut Woken) -> bool {
+        let Some(letter) = self.dead.remove(&id) else { return false };
+        if let (DeadEvent::Entries { source }, Some(life)) = (letter.event, letter.incarnation) {
+            self.go_on_following(life, &source, woken);
+        }
+        true
+    }
+
     fn go_on_following(&mut self, life: Incarnation, source: &ObjectKey, woken: &mut Woken) {
         let follow = self.follows.get_mut(&(life, source.clone()));
         if let Some(follow) = follow.filter(|follow| follow.stalled) {

@@ -110,7 +110,7 @@ impl State {
                 state.workers.remove(worker);
             }),
             Write::ReplayDead { id } => Written::Dead(self.replay(*id, woken)),
-            Write::DropDead { id } => Written::Dead(self.dead.remove(id).is_some()),
+            Write::DropDead { id } => Written::Dead(self.forget(*id, woken)),
             Write::Sweep { max } => Written::Removed(self.sweep(*max)),
             Write::Prune { max } => Written::Removed(self.prune(*max)),
         }

@@ -104,9 +104,14 @@ fn an_error_is_retried_by_policy_until_attempts_end(p: &mut Probe<'_>) {
 }
 
 fn a_worker_may_say_when_to_retry_or_that_it_cannot_help(p: &mut Probe<'_>) {
-    let lease = start(p, NewJob { max_attempts: Some(5), ..job() });
+    let lease = start(p, NewJob { max_attempts: Some(2), ..job() });
     let at = p.now.plus_ms(77_000);
     assert_eq!(p.finish(&lease, failed(RetryWish::AfterMs(77_000))).run_at, Some(at));
+    p.now = at;
+    let lease = p.claims(1, &[lease.lease.job]).remove(0);
+    let at = p.now.plus_ms(5_000);
+    assert_eq!(p.finish(&lease, failed(RetryWish::UncountedAfterMs(5_000))).run_at, Some(at));
+    assert_eq!(p.job(lease.lease.job).failures, 1, "an attempt for which there was no room does not count");
     p.now = at;
     let lease = p.claims(1, &[lease.lease.job]).remove(0);
     assert_eq!(p.finish(&lease, failed(RetryWish::Never)).state, JobState::Failed);

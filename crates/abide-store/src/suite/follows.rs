@@ -25,6 +25,7 @@ stories![
     a_new_life_of_the_source_is_read_from_its_beginning,
     a_failed_follow_waits,
     a_follow_that_fails_for_good_stalls_until_replay,
+    a_follow_goes_on_when_its_dead_letter_is_forgotten,
     a_follow_that_has_consumed_all_cannot_fail,
     a_follow_in_three_crashes_stalls,
     followers_are_listed_by_name,
@@ -242,6 +243,19 @@ fn a_follow_that_fails_for_good_stalls_until_replay(p: &mut Probe<'_>) {
     assert_eq!(p.try_commit(commit), Err(Refused::EventGone));
     assert_eq!(p.write(Write::ReplayDead { id: letter.id }), Written::Dead(true));
     assert_eq!(p.woken.followers, [object("thing/f")]);
+    let page = entries(p, "thing/f").remove(0);
+    assert_eq!((texts(&page), page.failures), (vec!["1", "2"], 0));
+}
+
+fn a_follow_goes_on_when_its_dead_letter_is_forgotten(p: &mut Probe<'_>) {
+    append(p, "log/a", &["1"]);
+    follow(p, "thing/f", "log/a", 0);
+    let page = entries(p, "thing/f").remove(0);
+    p.fail(event(&page), AfterFailure::Dead);
+    let letter = dead(p).remove(0);
+    append(p, "log/a", &["2"]);
+    assert_eq!(p.write(Write::DropDead { id: letter.id }), Written::Dead(true));
+    assert_eq!((p.woken.followers.clone(), dead(p)), (vec![object("thing/f")], vec![]));
     let page = entries(p, "thing/f").remove(0);
     assert_eq!((texts(&page), page.failures), (vec!["1", "2"], 0));
 }

@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::whole::whole;
+
 use crate::bench::preprocess::ChildPreset;
 
 const PREPROCESS_HELP: &str = "\
 Each contender converts the same scans, made for this run, in a process of its own with one thread: the default preset,
-the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.";
+the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.
+Then a batch of tasks that do nothing goes through a server: machines are asked for at a stand-in, which calls back over HTTP.";
 
 const SYNC_HELP: &str = "\
 Clients are sockets of this process; the server is `abide serve` in a process of its own, on fresh stores. Both need a file for
@@ -17,7 +20,7 @@ each socket: the limit on open files is raised as far as the system lets it.";
 /// One part of the bench.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchPart {
-    /// Measure the conversion of scans to JPEG: time, bytes, likeness and memory.
+    /// Measure the conversion of scans to JPEG: time, bytes, likeness and memory; and a batch of tasks that do nothing.
     #[command(after_help = PREPROCESS_HELP)]
     Preprocess(PreprocessBench),
     /// Measure sync: how fast a push reaches live clients, appends, a late joiner, and the memory of idle sockets.
@@ -29,19 +32,19 @@ pub(crate) enum BenchPart {
 #[derive(Debug, Args)]
 pub(crate) struct SyncBench {
     /// Clients that read one store live while events are pushed.
-    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = whole(1_u64..=100_000))]
     pub(crate) clients: u64,
 
     /// Pushes whose way to all of them is timed.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(1_u64..=10_000))]
     pub(crate) pushes: u64,
 
     /// Events of the log that is written and then read from its beginning.
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1_u64..=10_000_000))]
     pub(crate) events: u64,
 
     /// Sockets that are open and idle.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1_u64..=100_000))]
     pub(crate) idle: u64,
 }
 
@@ -49,12 +52,16 @@ pub(crate) struct SyncBench {
 #[derive(Debug, Args)]
 pub(crate) struct PreprocessBench {
     /// How many scans of each kind.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole(1_u32..=100))]
     pub(crate) images: u32,
 
     /// Percent of the full sides of the scans, for a quick look.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = whole(1_u32..=100))]
     pub(crate) scale: u32,
+
+    /// Tasks that do nothing, of which a batch is measured.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) tasks: u32,
 
     /// Do not install and measure sharp.
     #[arg(long)]

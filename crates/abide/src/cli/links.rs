@@ -2,15 +2,19 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueHint};
+
+use super::whole::whole;
 
 const FORMATS: &str = "\
 A file is one of:
   bookmarks as a browser exports them (HTML)
   lines of JSON, each with a url
   a plain list of URLs, one in a line; lines that begin with # say nothing
-A link that is there already is not saved again. What cannot be saved is reported on standard error with its number and
-reason; the rest is saved, and the exit code is 4.";
+A link that is there already is not saved again. What leads to no page (javascript:, place:, ftp:, …) is skipped, and what
+cannot be saved is an error; both are reported on standard error with their number and reason. The rest is saved; the exit code
+is 4 if there were errors.";
 
 /// What to do about links.
 #[derive(Debug, Subcommand)]
@@ -39,7 +43,7 @@ pub(crate) enum LinksCommand {
     /// Show a link.
     Show {
         /// Its id.
-        #[arg(value_name = "ID")]
+        #[arg(value_name = "ID", allow_hyphen_values = true)]
         id: String,
         /// Of which store.
         #[arg(long, value_name = "STORE", default_value = LOCAL)]
@@ -88,7 +92,7 @@ pub(crate) struct LinksPage {
     #[arg(long, value_name = "STATE", default_value = "active")]
     pub(crate) state: String,
     /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole(1_u16..=100))]
     pub(crate) limit: u16,
     /// Of which store.
     #[arg(long, value_name = "STORE", default_value = LOCAL)]
@@ -115,10 +119,10 @@ pub(crate) enum KeyCommand {
     /// Make a key. It is shown once: only a digest of it is kept.
     Create {
         /// The organization whose store the key opens.
-        #[arg(long, value_name = "ORG")]
+        #[arg(long, value_name = "ORG", value_parser = NonEmptyStringValueParser::new())]
         org: String,
         /// Where what comes with the key comes from.
-        #[arg(long, value_name = "SOURCE", default_value = "api")]
+        #[arg(long, value_name = "SOURCE", default_value = "api", value_parser = NonEmptyStringValueParser::new())]
         source: String,
     },
     /// List the keys, without their secrets.
@@ -138,12 +142,12 @@ pub(crate) enum KeyCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TokenFlags {
     /// The organization whose store the token opens.
-    #[arg(long, value_name = "ORG")]
+    #[arg(long, value_name = "ORG", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) org: String,
     /// Who bears it.
-    #[arg(long, value_name = "WHO", default_value = "developer")]
+    #[arg(long, value_name = "WHO", default_value = "developer", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) subject: String,
     /// How long it counts.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = clap::value_parser!(i64).range(1..=31_536_000))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3_600, value_parser = whole(1_i64..=31_536_000))]
     pub(crate) seconds: i64,
 }

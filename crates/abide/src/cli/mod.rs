@@ -9,6 +9,7 @@ mod preprocess;
 mod queue;
 mod token;
 mod when;
+mod whole;
 mod work;
 
 pub(crate) use bench::{BenchPart, PreprocessBench, SyncBench};
@@ -28,6 +29,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+
+use self::whole::whole;
 
 use crate::bench::ChildTask;
 use crate::config::doc_of_flag;
@@ -231,11 +234,11 @@ pub(crate) struct BenchFlags {
     pub(crate) serve: Option<SocketAddr>,
 
     /// How long each load is measured.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3, value_parser = whole(1_u64..=600))]
     pub(crate) seconds: u64,
 
     /// How long the system calls of an idle engine are counted.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole(1_u32..=600))]
     pub(crate) idle_seconds: u32,
 
     /// What a process started by the bench does.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{ArgGroup, Args, Subcommand, ValueHint};
+
+use super::whole::whole;
 
 const LINES: &str = "\
 Each line is a JSON object:
@@ -54,9 +56,10 @@ pub(crate) enum QueueCommand {
 
 /// What to enter.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["id", "input"]).required(true)))]
 pub(crate) struct EnqueueArgs {
     /// The artifact's id.
-    #[arg(value_name = "ID", required_unless_present = "input", conflicts_with = "input")]
+    #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
 
     /// What is known of it, as a JSON object.
@@ -80,7 +83,7 @@ pub(crate) struct ImportArgs {
     pub(crate) file: PathBuf,
 
     /// Read only so many lines.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u64::MAX))]
     pub(crate) limit: Option<u64>,
 
     /// Into which queue.
@@ -96,11 +99,11 @@ pub(crate) struct RunArgs {
     pub(crate) drain: bool,
 
     /// Downloads at the same time [default: downloads.workers, or 8 if that is 0].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u16..=256))]
     pub(crate) workers: Option<u16>,
 
     /// Set the limit host:*: downloads at the same time from one host, for all who run them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, value_name = "N", value_parser = whole(1_u32..=1_000))]
     pub(crate) max_per_host: Option<u32>,
 
     /// Set limits of resolvers, for all who run them.
@@ -108,11 +111,11 @@ pub(crate) struct RunArgs {
     pub(crate) max_per_resolver: Vec<ResolverLimit>,
 
     /// End after so many downloads.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     pub(crate) max_jobs: Option<u64>,
 
     /// End after so many seconds.
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", value_parser = whole(1..=u64::MAX))]
     pub(crate) max_seconds: Option<u64>,
 
     /// Directory that files go to [default: downloads.out, or downloads in the data directory].

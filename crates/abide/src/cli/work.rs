@@ -1,9 +1,10 @@
 //! `abide job`, `object`, `dead` and `limit`: looking at work and steering it.
 
 use abide_core::time::Time;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::when::when;
+use super::whole::whole;
 
 const TIMES: &str = "\
 A TIME is an instant (2026-01-31T12:00:00Z), a date (2026-01-31, its beginning in UTC), or how long ago (90s, 15m, 2h, 7d).";
@@ -17,19 +18,19 @@ pub(crate) enum JobCommand {
     /// Print one job with its attempts.
     Show {
         /// Its number.
-        #[arg(value_name = "JOB")]
+        #[arg(value_name = "JOB", value_parser = whole(1..=i64::MAX))]
         job: i64,
     },
     /// Say why a job is not running.
     Why {
         /// Its number.
-        #[arg(value_name = "JOB")]
+        #[arg(value_name = "JOB", value_parser = whole(1..=i64::MAX))]
         job: i64,
     },
     /// Ask a job not to run.
     Cancel {
         /// Its number.
-        #[arg(value_name = "JOB")]
+        #[arg(value_name = "JOB", value_parser = whole(1..=i64::MAX))]
         job: i64,
     },
 }
@@ -85,7 +86,7 @@ pub(crate) struct JobListArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PageArgs {
     /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole(1_u16..=1_000))]
     pub(crate) limit: u16,
 
     /// Those after this one, as the page before said.
@@ -113,7 +114,7 @@ pub(crate) enum ObjectCommand {
         #[arg(long, value_name = "TEXT", default_value = "")]
         prefix: String,
         /// At most so many rows.
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole(1_u16..=1_000))]
         rows: u16,
     },
 }
@@ -124,7 +125,7 @@ pub(crate) enum DeadCommand {
     /// Print what used up its attempts: messages, outcomes and alarms of objects, then jobs.
     List {
         /// At most so many of each.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole(1_u16..=1_000))]
         limit: u16,
         #[command(flatten)]
         which: DeadFilter,
@@ -135,13 +136,12 @@ pub(crate) enum DeadCommand {
 
 /// Which dead letters to replay.
 #[derive(Debug, Args)]
+#[command(group(
+    ArgGroup::new("those").args(["ids", "all", "object", "event", "queue", "job_kind"]).required(true).multiple(true)
+))]
 pub(crate) struct ReplayArgs {
     /// Which, as the list names them: a number, or job:NUMBER.
-    #[arg(
-        value_name = "ID",
-        required_unless_present_any = ["all", "object", "event", "queue", "job_kind"],
-        conflicts_with_all = ["all", "object", "event", "queue", "job_kind"]
-    )]
+    #[arg(value_name = "ID", conflicts_with_all = ["all", "object", "event", "queue", "job_kind"])]
     pub(crate) ids: Vec<DeadRef>,
 
     /// All of them.
@@ -204,13 +204,14 @@ pub(crate) enum LimitCommand {
 
 /// What a limit allows.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("allows").args(["concurrency", "rates", "remove"]).required(true).multiple(true)))]
 pub(crate) struct LimitSetArgs {
     /// A key (host:example.org), a class (host:*) or a queue (queue:NAME).
     #[arg(value_name = "KEY")]
     pub(crate) key: String,
 
     /// So many at the same time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX))]
     pub(crate) concurrency: Option<u32>,
 
     /// So many starts in a time, such as 5/s or 1/3s; may be given more than once.
@@ -218,10 +219,10 @@ pub(crate) struct LimitSetArgs {
     pub(crate) rates: Vec<abide_core::limit::Rate>,
 
     /// So many starts beyond the rate at once.
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "rates")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "rates", value_parser = whole(0..=u32::MAX))]
     pub(crate) burst: u32,
 
     /// Remove the policy: the key allows what its class does, or everything.
-    #[arg(long, conflicts_with_all = ["concurrency", "rates"], required_unless_present_any = ["concurrency", "rates"])]
+    #[arg(long, conflicts_with_all = ["concurrency", "rates"])]
     pub(crate) remove: bool,
 }

@@ -17,12 +17,12 @@ use crate::output::Output;
 use crate::services::Hosted;
 
 /// Does what the flags say.
-pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(config: Config, flags: &BenchFlags, output: Output) -> Result<(), Failure> {
     if flags.serve.is_some() {
-        return serve(config, output);
+        return serve(&config, output);
     }
     match &flags.part {
-        Some(BenchPart::Preprocess(flags)) => return preprocess(&config.store.data_dir, flags, output),
+        Some(BenchPart::Preprocess(flags)) => return preprocess(config, flags, output),
         Some(BenchPart::Sync(flags)) => return sync(&config.store.data_dir, flags, output),
         None => {}
     }
@@ -38,19 +38,24 @@ pub(crate) fn run(config: &Config, flags: &BenchFlags, output: Output) -> Result
 }
 
 /// Measures conversions in a directory of their own that is removed afterwards.
-fn preprocess(dir: &Path, flags: &PreprocessBench, output: Output) -> Result<(), Failure> {
+fn preprocess(config: Config, flags: &PreprocessBench, output: Output) -> Result<(), Failure> {
     if let Some(preset) = flags.child {
         return Ok(preprocess::run_child(preset, &flags.files)?);
     }
     let sharp = if flags.no_sharp { Rival::Left } else { Rival::IfThere };
     let extent = Extent { images: flags.images, percent: flags.scale, sharp };
     // Contenders run in directories of their own, so that what they are given must not depend on it.
-    let scratch = std::path::absolute(dir).map_err(bench::BenchError::Io)?;
+    let scratch = std::path::absolute(&config.store.data_dir).map_err(bench::BenchError::Io)?;
     let scratch = scratch.join(format!("run-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
-    let rows = preprocess::run(&scratch, extent, |phase| output.message(phase, &phase));
+    let tell = |phase: &str| output.message(phase, &phase);
+    let measured = preprocess::run(&scratch, extent, tell).map_err(Failure::from).and_then(|rows| {
+        tell("tasks that do nothing");
+        let tasks = preprocess::tasks::run(config, &scratch, flags.tasks)?;
+        Ok(preprocess::Rows { rows, tasks })
+    });
     std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
-    let rows = rows?;
+    let rows = measured?;
     output.data(&rows.table(), &rows)
 }
 

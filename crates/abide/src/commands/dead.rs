@@ -9,7 +9,7 @@ use crate::cli::{DeadCommand, DeadFilter, DeadRef, ReplayArgs};
 use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, instant, shortened};
+use crate::output::{Output, cell, decoded, instant};
 use crate::reach::{self, Client, Missing, Path, ReachError};
 
 /// Letters or jobs that are replayed with one request.
@@ -103,7 +103,7 @@ fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<
             letter.event.clone(),
             letter.failures.to_string(),
             instant(letter.died_at),
-            shortened(&letter.error, 80),
+            cell(&letter.error, 80),
         ]
     };
     let of_job = |job: &JobView| {
@@ -113,7 +113,7 @@ fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<
             job.kind.to_string(),
             job.failures.to_string(),
             instant(job.updated_at),
-            job.reason.as_deref().map_or_else(String::new, |reason| shortened(reason, 80)),
+            job.reason.as_deref().map_or_else(String::new, |reason| cell(reason, 80)),
         ]
     };
     let rows: Vec<_> = letters.iter().map(of_letter).chain(jobs.iter().map(of_job)).collect();

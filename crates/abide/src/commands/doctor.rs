@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use abide_core::time::{Clock, Time};
 use abide_engine::clock::SystemClock;
-use abide_sqlite::{DataDir, SqliteStore};
+use abide_sqlite::{DataDir, OpenError, SqliteStore};
 use indicatif::HumanBytes;
 use rustix::fs::{Access, access, statvfs};
 use serde::Serialize;
@@ -16,11 +16,13 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::reach::answers;
+use crate::services::downloads;
 
 /// Less than this is soon full.
 const ROOM_WARN: u64 = 1 << 30;
 /// Less than this is full.
 const ROOM_FAIL: u64 = 64 << 20;
+const MAY_NOT_WRITE: &str = "change its owner or permissions, or give another one with --data-dir";
 /// No clock that is right says an earlier time: 2025-01-01.
 const EARLIEST: Time = Time(1_735_689_600_000);
 /// How far a file may seem to lie in the future.
@@ -49,6 +51,10 @@ impl Finding {
         Finding { check, state: State::Ok, found: found.into(), fix: String::new() }
     }
 
+    fn warning(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { check, state: State::Warning, found: found.into(), fix: fix.into() }
+    }
+
     fn wrong(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding { check, state: State::Wrong, found: found.into(), fix: fix.into() }
     }
@@ -56,7 +62,7 @@ impl Finding {
 
 /// Looks at everything and prints what was found.
 pub(crate) fn run(config: &Config, output: Output) -> Result<(), Failure> {
-    let findings = [data_dir(config), disk(config), clock(config), port(config)];
+    let findings = [data_dir(config), disk(config), disk_of_downloads(config), clock(config), port(config)];
     let row = |finding: &Finding| {
         let state = match finding.state {
             State::Ok => "ok",
@@ -86,11 +92,7 @@ fn data_dir(config: &Config) -> Finding {
         let opened = DataDir::open(dir).and_then(|owned| SqliteStore::open(owned.path()).map(drop));
         return match opened {
             Ok(()) => Finding::ok(CHECK, format!("{} can be opened", dir.display())),
-            Err(error) => Finding::wrong(
-                CHECK,
-                error.to_string(),
-                "give another one with --data-dir, into which `abide restore` puts a backup if you have one",
-            ),
+            Err(error) => Finding::wrong(CHECK, error.to_string(), fix(&error)),
         };
     }
     let nearest = nearest(dir);
@@ -103,8 +105,22 @@ fn data_dir(config: &Config) -> Finding {
         Err(error) => Finding::wrong(
             CHECK,
             format!("{} cannot be written: {}", nearest.display(), io::Error::from(error)),
-            "change its owner or permissions, or give another one with --data-dir",
+            MAY_NOT_WRITE,
         ),
+    }
+}
+
+fn fix(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::Locked { .. } => "wait until that process ends, or stop it",
+        OpenError::Newer { .. } => "use the newer abide that wrote it",
+        OpenError::Corrupt { .. } => {
+            "give another one with --data-dir, into which `abide restore` puts a backup if you have one"
+        }
+        OpenError::ReadOnly { .. } => MAY_NOT_WRITE,
+        OpenError::Full { .. } => "free some space",
+        OpenError::Foreign { .. } | OpenError::NotADirectory { .. } => "give another one with --data-dir",
+        OpenError::Other { .. } => "look at its owner and permissions, or give another one with --data-dir",
     }
 }
 
@@ -117,22 +133,43 @@ fn nearest(dir: &Path) -> PathBuf {
 fn disk(config: &Config) -> Finding {
     const CHECK: &str = "disk";
     let place = nearest(&config.store.data_dir);
-    let found = match statvfs(&place) {
-        Ok(found) => found,
-        Err(error) => {
-            let found = format!("{}: {}", place.display(), io::Error::from(error));
-            return Finding::wrong(CHECK, found, "give another directory with --data-dir");
-        }
+    let free = match free(&place) {
+        Ok(free) => free,
+        Err(found) => return Finding::wrong(CHECK, found, "give another directory with --data-dir"),
     };
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
     let text = format!("{} free at {}", HumanBytes(free), place.display());
     let fix = "free some space, or give a directory on another disk with --data-dir";
     match free {
         ROOM_WARN.. => Finding::ok(CHECK, text),
-        ROOM_FAIL..ROOM_WARN => {
-            Finding { check: CHECK, state: State::Warning, found: text, fix: fix.to_owned() }
-        }
+        ROOM_FAIL..ROOM_WARN => Finding::warning(CHECK, text, fix),
         ..ROOM_FAIL => Finding::wrong(CHECK, text, fix),
+    }
+}
+
+/// Where files go. With less than the reserve every download waits; that the rest works is no failure of it.
+fn disk_of_downloads(config: &Config) -> Finding {
+    const CHECK: &str = "disk of downloads";
+    let place = nearest(&downloads::dir(config));
+    let free = match free(&place) {
+        Ok(free) => free,
+        Err(found) => return Finding::wrong(CHECK, found, "set downloads.out to another directory"),
+    };
+    let reserve = config.downloads.reserve_bytes;
+    let text = format!("{} free at {}", HumanBytes(free), place.display());
+    if free >= reserve {
+        return Finding::ok(CHECK, text);
+    }
+    let found = format!("{text}, and {} are to stay free: downloads wait", HumanBytes(reserve));
+    let fix =
+        "free some space, set downloads.out to a directory on another disk, or lower downloads.reserve_bytes";
+    Finding::warning(CHECK, found, fix)
+}
+
+/// What the disk of `place` has room for, or why that is not known.
+fn free(place: &Path) -> Result<u64, String> {
+    match statvfs(place) {
+        Ok(found) => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
+        Err(error) => Err(format!("{}: {}", place.display(), io::Error::from(error))),
     }
 }
 
@@ -178,5 +215,19 @@ fn port(config: &Config) -> Finding {
             format!("{listen} cannot be listened on: {error}"),
             "stop what listens there, or choose another address with --listen",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fix_is_for_what_is_wrong() {
+        let path = PathBuf::from("data/abide.lock");
+        let reason = "Permission denied (os error 13)".to_owned();
+        let denied = OpenError::ReadOnly { path: path.clone(), reason: reason.clone() };
+        assert_eq!(fix(&denied), "change its owner or permissions, or give another one with --data-dir");
+        assert!(fix(&OpenError::Corrupt { path, reason }).contains("abide restore"));
     }
 }

@@ -9,7 +9,7 @@ use crate::cli::{JobCommand, JobListArgs};
 use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, instant, shortened};
+use crate::output::{Output, cell, decoded, instant};
 use crate::reach::{self, Far, Missing, Path};
 
 #[derive(Deserialize)]
@@ -65,9 +65,9 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
             job.kind.to_string(),
             job.state.to_string(),
             job.attempt.to_string(),
-            job.unique_key.as_ref().map_or_else(|| "-".to_owned(), |key| shortened(key.as_str(), 40)),
+            job.unique_key.as_ref().map_or_else(|| "-".to_owned(), |key| cell(key.as_str(), 40)),
             instant(job.updated_at),
-            job.reason.as_deref().map_or_else(String::new, |reason| shortened(reason, 60)),
+            job.reason.as_deref().map_or_else(String::new, |reason| cell(reason, 60)),
         ]
     };
     let rows: Vec<_> = page.jobs.iter().map(row).collect();
@@ -118,8 +118,10 @@ fn whole(job: &JobView) -> String {
         ("result", job.result.as_ref().map(|result| result.as_str().to_owned())),
         ("payload", Some(job.payload.as_str().to_owned())),
     ];
-    let mut shown: String =
-        lines.into_iter().filter_map(|(name, value)| Some(format!("{name:<11} {}\n", value?))).collect();
+    // What goes on below stands under its beginning, so that nothing passes for another line.
+    let indented = |value: String| value.replace('\n', &format!("\n{:12}", ""));
+    let line = |(name, value): (&str, Option<String>)| Some(format!("{name:<11} {}\n", indented(value?)));
+    let mut shown: String = lines.into_iter().filter_map(line).collect();
     if !job.attempts.is_empty() {
         let row = |attempt: &abide_core::job::Attempt| {
             [
@@ -143,7 +145,8 @@ fn why(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
         Ok(client.get(&Path::v1(["jobs", &job.to_string(), "why"])).await?)
     })?;
     let Why { causes } = decoded(&document)?;
-    let text: String = causes.iter().map(|cause| format!("{}\n", cause.sentence)).collect();
+    let text: String =
+        causes.iter().map(|cause| format!("{}\n", cause.sentence.replace('\n', " "))).collect();
     output.data(&text, &document)
 }
 
@@ -152,5 +155,11 @@ fn cancel(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
         Ok(client.act(&Path::v1(["jobs", &job.to_string(), "cancel"])).await?)
     })?;
     let state = document["state"].as_str().unwrap_or_default();
-    output.data(&format!("\u{2713} Job {job} was cancelled; it is {state}\n"), &document)
+    let text = match state {
+        "running" => {
+            format!("\u{2713} Job {job} is asked to stop; it is cancelled when its worker answers\n")
+        }
+        _ => format!("\u{2713} Job {job} is cancelled\n"),
+    };
+    output.data(&text, &document)
 }

@@ -49,13 +49,14 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
             limit.key.clone(),
             policy.concurrency.map_or_else(|| "-".to_owned(), |most| most.to_string()),
             rates(&policy.rates),
+            if policy.burst > 0 { policy.burst.to_string() } else { "-".to_owned() },
             limit.in_use.to_string(),
             limit.waiting.to_string(),
             limit.until.map_or_else(String::new, instant),
         ]
     };
     let rows: Vec<_> = page.limits.iter().map(row).collect();
-    let text = columns(["KEY", "CONCURRENCY", "RATES", "IN USE", "WAITING", "OPENS"], &rows);
+    let text = columns(["KEY", "CONCURRENCY", "RATES", "BURST", "IN USE", "WAITING", "OPENS"], &rows);
     output.data(&text, &document)?;
     if let Some(next) = page.next {
         output.note(&format!("more: --after {next}"));

@@ -9,7 +9,7 @@ use crate::cli::ObjectCommand;
 use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, instant, shortened};
+use crate::output::{Output, cell, decoded, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -110,7 +110,7 @@ fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) 
     for alarm in &whole.alarms {
         text.push_str(&format!("alarm    {} at {}\n", alarm.alarm, instant(alarm.at)));
     }
-    let row = |row: &RowDocument| [row.key.clone(), shortened(row.value.as_str(), 100)];
+    let row = |row: &RowDocument| [row.key.clone(), cell(row.value.as_str(), 100)];
     let shown: Vec<_> = page.rows.iter().map(row).collect();
     text.push('\n');
     text.push_str(&columns(["ROW", "VALUE"], &shown));

@@ -8,7 +8,7 @@ use crate::cli::{TokenCommand, TokenCreateArgs};
 use crate::columns::columns;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, instant, shortened};
+use crate::output::{Output, cell, decoded, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -49,7 +49,7 @@ fn list(config: &Config, output: Output) -> Result<(), Failure> {
         reach::with(config, Missing::Refuse, async |client| Ok(client.get(&Path::v1(["tokens"])).await?))?;
     let TokenList { tokens } = decoded(&document)?;
     let row = |token: &TokenInfo| {
-        [token.id.clone(), token.role.to_string(), instant(token.created_at), shortened(&token.label, 60)]
+        [token.id.clone(), token.role.to_string(), instant(token.created_at), cell(&token.label, 60)]
     };
     let rows: Vec<_> = tokens.iter().map(row).collect();
     output.data(&columns(["ID", "ROLE", "CREATED", "LABEL"], &rows), &document)

@@ -1,6 +1,7 @@
 //! Requests to a server of this machine.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, StatusCode, Url};
@@ -18,10 +19,17 @@ const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the answer to a question that needs no work may take.
 const QUICK: Duration = Duration::from_secs(3);
 
-/// Sends requests to one server. Cheap to clone.
+/// Sends requests to one server. Cheap to clone; clones follow the server together when it moves.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
+    // Locked to read it or to replace it.
+    server: Arc<Mutex<Server>>,
+}
+
+/// Where a server is, and what it lets in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Server {
     address: SocketAddr,
     token: String,
 }
@@ -89,7 +97,19 @@ impl Client {
             .timeout(ANSWER)
             .build()
             .map_err(|error| ReachError::Client(error.to_string()))?;
-        Ok(Client { http, address, token: token.to_owned() })
+        let server = Server { address, token: token.to_owned() };
+        Ok(Client { http, server: Arc::new(Mutex::new(server)) })
+    }
+
+    /// Sends what follows to another server, as if it were this one: this one, started again, has another address and
+    /// another token.
+    pub(crate) fn follow(&self, other: &Client) {
+        let other = other.server();
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = other;
+    }
+
+    fn server(&self) -> Server {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether the server takes requests.
@@ -143,12 +163,13 @@ impl Client {
     }
 
     fn request(&self, method: Method, path: &Path) -> RequestBuilder {
-        let mut url = Url::parse(&format!("http://{}/", self.address)).expect("an address makes a URL");
+        let Server { address, token } = self.server();
+        let mut url = Url::parse(&format!("http://{address}/")).expect("an address makes a URL");
         url.path_segments_mut().expect("http URLs have paths").pop_if_empty().extend(&path.parts);
         if !path.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&path.query);
         }
-        let request = self.http.request(method, url).bearer_auth(&self.token);
+        let request = self.http.request(method, url).bearer_auth(token);
         match &path.store {
             Some(store) => request.header("x-livestore-store-id", store),
             None => request,
@@ -160,12 +181,13 @@ impl Client {
         name: String,
         request: RequestBuilder,
     ) -> Result<T, ReachError> {
-        let lost = |error: reqwest::Error| ReachError::Lost { address: self.address, error: causes(&error) };
+        let Server { address, .. } = self.server();
+        let lost = |error: reqwest::Error| ReachError::Lost { address, error: causes(&error) };
         let response = request.send().await.map_err(lost)?;
         let status = response.status();
         let body = response.bytes().await.map_err(lost)?;
         let strange = |error: serde_json::Error| ReachError::Strange {
-            address: self.address,
+            address,
             request: name,
             error: format!("{status}, {error}"),
         };
@@ -176,7 +198,7 @@ impl Client {
         let ErrorContent { code, message } = error;
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                ReachError::Denied(Denied { address: self.address, message })
+                ReachError::Denied(Denied { address, message })
             }
             _ => ReachError::Refused { code, message },
         })

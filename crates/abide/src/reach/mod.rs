@@ -113,12 +113,23 @@ pub(crate) fn with<T>(
     })
 }
 
-/// Whether the owner of the data directory answers.
+/// Has `client` follow the server that owns `dir` now: one that was started again has another address and another token.
+pub(crate) async fn find_again(dir: &FilePath, client: &Client) -> Result<(), ReachError> {
+    match DataDir::owner(dir) {
+        Some(owner) => {
+            client.follow(&answering(dir, &owner).await?);
+            Ok(())
+        }
+        None => Err(ReachError::Gone { dir: dir.to_owned() }),
+    }
+}
+
+/// Whether the owner of the data directory answers, and has nothing to complain of.
 pub(crate) fn answers(config: &Config) -> Result<(), Failure> {
     let dir = &config.store.data_dir;
     crate::host::runtime()?.block_on(async {
         match DataDir::owner(dir) {
-            Some(owner) => Ok(answering(dir, &owner).await.map(drop)?),
+            Some(owner) => Ok(answering(dir, &owner).await?.ready().await?),
             None => Ok(()),
         }
     })
@@ -131,13 +142,15 @@ async fn own(config: &Config, hosted: Hosted) -> Result<Reach, Failure> {
     Ok(Reach::Own(client, Box::new(host)))
 }
 
-/// The server of `owner`, if it answers.
+/// The server of `owner`, if it is there.
 async fn answering(dir: &FilePath, owner: &OwnerInfo) -> Result<Client, ReachError> {
     let busy = || ReachError::Busy { dir: dir.to_owned(), pid: Some(owner.pid) };
     let address: SocketAddr = owner.address.as_deref().and_then(|text| text.parse().ok()).ok_or_else(busy)?;
     let client = Client::new(from_here(address), &owner.token)?;
     match client.ready().await {
         Ok(()) => Ok(client),
+        // It is there. Much can be asked of one whose disk is full, and it says itself what cannot.
+        Err(ReachError::Refused { code, .. }) if code.starts_with("store_") => Ok(client),
         Err(ReachError::Lost { error, .. }) => Err(ReachError::NoAnswer { pid: owner.pid, address, error }),
         Err(other) => Err(other),
     }

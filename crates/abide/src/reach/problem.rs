@@ -48,6 +48,16 @@ pub(crate) enum ReachError {
         /// What came instead.
         error: String,
     },
+    /// The server ended, and nobody took its place.
+    #[error(
+        "the server of {} has ended and none has taken its place: start it again, or give the same command again, which \
+         then works without one",
+        dir.display()
+    )]
+    Gone {
+        /// Whose.
+        dir: PathBuf,
+    },
     /// The server does not let this command in.
     #[error(transparent)]
     Denied(#[from] Denied),
@@ -92,6 +102,7 @@ impl ReachError {
             ReachError::Busy { .. } => "data_dir_in_use",
             ReachError::NoAnswer { .. } => "server_not_answering",
             ReachError::Lost { .. } => "server_lost",
+            ReachError::Gone { .. } => "server_gone",
             ReachError::Denied(_) => "server_denied",
             ReachError::Refused { code, .. } => code,
             ReachError::Strange { .. } => "server_strange",
@@ -106,6 +117,7 @@ impl ReachError {
             ReachError::NoData { .. } | ReachError::Busy { .. } => 3,
             ReachError::NoAnswer { .. }
             | ReachError::Lost { .. }
+            | ReachError::Gone { .. }
             | ReachError::Denied(_)
             | ReachError::Strange { .. } => 5,
         }

@@ -227,7 +227,7 @@ impl InArchive {
                 Err(error) => {
                     failed = match error.retry() {
                         RetryWish::ByPolicy => WorkError::Later(error.to_string()),
-                        RetryWish::AfterMs(wait_ms) => {
+                        RetryWish::AfterMs(wait_ms) | RetryWish::UncountedAfterMs(wait_ms) => {
                             WorkError::After { reason: error.to_string(), wait_ms }
                         }
                         RetryWish::Never => WorkError::Never(error.to_string()),

@@ -24,7 +24,7 @@ const DIR: &str = "downloads";
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     add_defaults(config, hosted)?;
     if config.downloads.workers > 0 {
-        let downloads = Downloads::new(fetcher(&config.fetch)?, dir(config));
+        let downloads = Downloads::new(fetcher(&config.fetch)?, dir(config), config.downloads.reserve_bytes);
         abide_downloads::register(&mut hosted.registry, downloads, config.downloads.workers)?;
     }
     Ok(())

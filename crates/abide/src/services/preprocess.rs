@@ -100,6 +100,7 @@ pub(crate) fn setup(config: &Config) -> Result<Setup, Failure> {
         credentials,
         r2: [&of_buckets.account_id, &of_buckets.access_key_id, &of_buckets.secret_access_key]
             .map(Clone::clone),
+        r2_endpoint: of_buckets.endpoint.clone(),
         staging_name: of_buckets.staging.clone(),
         archive_name: of_buckets.archive.clone(),
         cdn_api_url: config.preprocess.cdn_api_url.clone(),

@@ -7,7 +7,8 @@ use crate::place::Place;
 #[test]
 fn each_preset_converts_each_kind_of_scan() {
     let place = Place::new();
-    let run = place.run("bench preprocess --json --images 1 --scale 8 --no-sharp --data-dir data");
+    let run =
+        place.run("bench preprocess --json --images 1 --scale 8 --no-sharp --tasks 300 --data-dir data");
     assert_eq!(run.code, Some(0), "{run}");
     let document: Value = serde_json::from_str(&run.stdout).expect("one document");
     let rows = document["rows"].as_array().expect("rows");
@@ -22,5 +23,7 @@ fn each_preset_converts_each_kind_of_scan() {
         assert!(number(0, "ssim") > 0.8 && number(1, "ssim") > 0.8, "{run}");
         assert!(number(0, "peak_mib") > 1.0, "{run}");
     }
+    assert_eq!(document["tasks"]["tasks"], 300, "{run}");
+    assert!(document["tasks"]["tasks_per_s"].as_f64().expect("a number") > 1.0, "{run}");
     assert!(!place.path("work/data").read_dir().is_ok_and(|mut left| left.next().is_some()), "nothing stays");
 }

@@ -74,3 +74,23 @@ fn links_are_saved_shown_with_what_was_found_and_processed_again() {
     browser.wait(&holds("#links-count", "1 link"));
     assert_eq!(browser.errors, Vec::<Value>::new());
 }
+
+#[test]
+fn a_store_of_an_organization_is_opened_with_a_key_on_the_page() {
+    let Some(mut browser) = Browser::start() else {
+        eprintln!("skipped: there is no chromium to open the page in");
+        return;
+    };
+    let place = Place::new().env("ABIDE_SYNC_OPEN", "false");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let made = served.ok("POST /links/keys", r#"{"org": "local"}"#);
+    browser.open(
+        &format!("http://{}/", served.address),
+        "document.querySelector('#links-credential-form')?.hidden === false",
+    );
+    browser.wait(&holds("#link-list", "Access denied"));
+    browser.fill("#links-credential", made["key"].as_str().expect("a key"));
+    browser.click("#links-credential-use");
+    browser.wait(&holds("#link-list", "No link fits."));
+    browser.wait("document.querySelector('#links-credential-form').hidden");
+}

@@ -66,6 +66,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     fetch.user_agent                                     default
     fetch.robots                           true          default
     downloads.out                                        default
+    downloads.reserve_bytes                1073741824    default
     downloads.workers                      8             default
     downloads.max_per_host                 4             default
     downloads.max_attempts                 3             default
@@ -389,7 +390,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SYNC_MAX_SOCKETS",
           "secret": false,
-          "doc": "Sockets at the same time; fewer if the system does not allow as many open files."
+          "doc": "Sockets and tails at the same time; fewer if the system does not allow as many open files."
         },
         {
           "option": "sync.recheck_ms",
@@ -399,7 +400,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_SYNC_RECHECK_MS",
           "secret": false,
-          "doc": "How often access of an open socket is asked for again, in milliseconds; at least every 30 s."
+          "doc": "How often access of open sockets, tails and exports is asked for again, in milliseconds; at least every 30 s."
         },
         {
           "option": "sync.jwt_secret",
@@ -490,6 +491,16 @@ fn json_says_the_same() {
           "env": "ABIDE_DOWNLOADS_OUT",
           "secret": false,
           "doc": "Directory that files go to; empty for downloads in the data directory."
+        },
+        {
+          "option": "downloads.reserve_bytes",
+          "value": 1073741824,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_RESERVE_BYTES",
+          "secret": false,
+          "doc": "Bytes that stay free on the disk of that directory; a download waits until there is room."
         },
         {
           "option": "downloads.workers",

@@ -147,6 +147,25 @@ fn killed_run(place: &Place, end: &str) {
 }
 
 #[test]
+fn a_run_beside_a_server_outlives_it() {
+    let files = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(404, &[], b""),
+        path => reply(200, &[], path.as_bytes()),
+    });
+    let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    enter(&place, "a", &files.url("/a"));
+    let mut run = Running::start(&place, "queue run --max-jobs 2 --out files");
+    until(|| ok(&place, "queue stats")["done"] == 1);
+    served.kill();
+    // Another port, another token.
+    let _served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    enter(&place, "b", &files.url("/b"));
+    assert_eq!(run.0.wait().expect("a child").code(), Some(0));
+    assert_eq!(ok(&place, "queue stats")["done"], 2);
+}
+
+#[test]
 fn a_second_run_asks_whether_a_file_has_changed() {
     let files = Server::start(|request| match (request.path.as_str(), request.header("if-none-match")) {
         ("/robots.txt", _) => reply(404, &[], b""),
@@ -176,6 +195,9 @@ fn what_fails_is_tried_again_until_it_is_an_error_and_then_with_fresh_attempts()
     enter(&place, "a", &files.url("/a.txt"));
     let run = place.run("queue run --drain");
     assert_eq!(run.code, Some(4), "{run}");
+    // What was tried three times is one job, and none is left.
+    assert!(run.stdout.contains("\n0 done, 0 skipped, 1 failed; 0 B in "), "{run}");
+    assert!(run.stderr.contains("error: 1 download failed: "), "{run}");
     let job = ok(&place, "job show 1");
     let reason = format!("backoff: {} answered 500", files.address);
     assert_eq!((&job["state"], &job["reason"]), (&json!("failed"), &json!(reason)), "{job}");

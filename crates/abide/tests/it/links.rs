@@ -141,7 +141,8 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
         .file("work/list.txt", "# mine\nnowhere\n");
     insta::assert_snapshot!(place.run("links import bookmarks.html --tag later"), @"
     exit 0
-    ✓ Import complete: 1 new, 1 duplicate, 0 errors
+    ✓ Import complete: 1 new, 1 duplicate, 1 skipped, 0 errors
+    link 3: skipped: javascript: URLs lead to no page
     ");
     let bad = place.run("links import list.txt");
     assert_eq!(bad.code, Some(4), "{bad}");
@@ -175,6 +176,31 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     let asked = asked.lock().expect("as the test made it");
     assert_eq!(asked.len(), 1);
     assert!(asked[0].to_string().contains("Durable objects keep"), "{}", asked[0]);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_words_that_help() {
+    let place = place().file("work/list.jsonl", "https://example.org/\n\n{\"title\": 1}\n");
+    insta::assert_snapshot!(place.run("links add example.org"), @r#"
+    exit 4
+    link 1: "example.org" is not a URL: it does not begin with http:// or https://
+    error: 1 link was not saved
+    "#);
+    insta::assert_snapshot!(place.run("links import list.jsonl"), @"
+    exit 4
+    ⚠ Import complete: 1 new, 0 duplicate, 1 error
+    link 3: not a link: missing field `url`
+    error: 1 link was not saved
+    ");
+    let unknown = place.run("links show -kv");
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("-kv"), "{unknown}");
+    let nobody = place.run("links key create --org=");
+    assert!(nobody.code == Some(2) && nobody.stderr.contains("--org"), "{nobody}");
+    let short = place.env("ABIDE_SYNC_JWT_SECRET", "short");
+    let token = short.run("links token --org acme");
+    assert!(token.code != Some(0) && token.stderr.contains("at least 32 bytes"), "{token}");
+    let nobody = short.run("links token --org acme --subject=");
+    assert!(nobody.code == Some(2) && nobody.stderr.contains("--subject"), "{nobody}");
 }
 
 #[test]

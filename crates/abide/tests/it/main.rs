@@ -4,6 +4,7 @@ mod batches;
 mod bench_preprocess;
 mod bench_sync;
 mod browser;
+mod browser_batches;
 mod browser_links;
 mod chromium;
 #[path = "../../../abide-server/tests/it/client.rs"]
@@ -19,12 +20,26 @@ mod ingest;
 mod kill;
 mod kill_work;
 mod links;
+mod outside;
+#[path = "../../../abide-media/tests/it/pdf_writer.rs"]
+mod pdf_writer;
 mod place;
 mod preprocess;
+mod preprocess_hostile;
+mod preprocess_http;
+mod preprocess_kill;
+mod preprocess_s3;
 mod python;
 mod queue;
+#[path = "../../../abide-blob/tests/it/s3_server.rs"]
+#[expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+mod s3_server;
+mod scans;
 mod serve;
 mod served;
 mod steer;
 mod sync_kill;
 mod telemetry;
+#[path = "../../../abide-media/tests/it/tiff_writer.rs"]
+#[expect(dead_code, reason = "scans of these tests are simpler than the format")]
+mod tiff_writer;

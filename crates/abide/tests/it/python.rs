@@ -72,3 +72,29 @@ fn a_worker_in_python_is_killed_and_another_takes_its_job_over() {
         "{done}"
     );
 }
+
+#[test]
+fn a_worker_in_python_outlives_its_server() {
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    let Some(mut worker) = Worker::start(&served) else {
+        eprintln!("skipped: there is no python3 to run examples/worker.py with");
+        return;
+    };
+    let mut feed = Feed::of(&served);
+    let job = enqueue(&served, 3, 0.4);
+    feed.until_job(&job, "running");
+    let again = format!("serve --listen {} --data-dir data", served.address);
+    served.kill();
+    // As long as nobody listens, it ends its work and has nobody to tell.
+    let served = Served::start(&place, &again);
+    let mut feed = Feed::of(&served);
+    let done = match served.ok(&format!("GET /v1/jobs/{job}"), "") {
+        done if done["state"] == "done" => done,
+        _ => ended(&served, &mut feed, &job, "done"),
+    };
+    assert_eq!(done["result"], json!({ "steps": 3 }), "{done}");
+    let next = enqueue(&served, 1, 0.0);
+    ended(&served, &mut feed, &next, "done");
+    assert!(worker.0.try_wait().expect("a child").is_none(), "it still runs");
+}

@@ -41,9 +41,9 @@ fn a_list_goes_in_once_and_files_come_out() {
     let place = place().file("work/list.jsonl", &list);
     insta::assert_snapshot!(place.run("queue enqueue --input list.jsonl"), @"
     exit 4
-    ✓ Import complete: 2 new, 0 duplicate, 1 errors
+    ⚠ Import complete: 2 new, 0 duplicate, 1 error
     line 3: it is not a JSON object
-    error: 1 lines were not entered
+    error: 1 line was not entered
     ");
     insta::assert_snapshot!(place.run("queue import list.jsonl --limit 2"), @"
     exit 0
@@ -55,7 +55,7 @@ fn a_list_goes_in_once_and_files_come_out() {
     ");
     insta::assert_snapshot!(place.run("queue enqueue b {"), @"
     exit 1
-    error: ✗ Invalid artifact: {: EOF while parsing an object at line 1 column 1
+    error: Invalid artifact: {: EOF while parsing an object at line 1 column 1
     ");
     insta::assert_snapshot!(place.run("job why 2"), @"
     exit 0
@@ -143,7 +143,7 @@ fn beside_a_server_run_is_its_worker_and_commands_go_through_it() {
     assert!(worker.as_str().unwrap().starts_with("queue-run-"), "{worker}");
     insta::assert_snapshot!(place.run("queue retry-failed --dry-run"), @"
     exit 0
-    Found 1 failed jobs:
+    Found 1 failed job:
       - c (attempts: 1)
     ✓ Dry run complete (no changes made)
     ");
@@ -153,7 +153,7 @@ fn beside_a_server_run_is_its_worker_and_commands_go_through_it() {
     ");
     insta::assert_snapshot!(place.run("job cancel 3"), @"
     exit 0
-    ✓ Job 3 was cancelled; it is cancelled
+    ✓ Job 3 is cancelled
     ");
     insta::assert_snapshot!(place.run("job why 99"), @"
     exit 1
@@ -171,6 +171,9 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     for id in ["a", "b"] {
         assert_eq!(place.run(&format!("queue enqueue {id} --data-dir one")).code, Some(0));
     }
+    let nowhere = place.run("backup nowhere/copy.db --data-dir one");
+    assert_eq!(nowhere.code, Some(1), "{nowhere}");
+    assert!(nowhere.stderr.contains("nowhere/copy.db cannot be used: No such file"), "{nowhere}");
     let made = ok(&place.run("backup copy.db --data-dir one --json"));
     assert_eq!(made["bytes"], std::fs::metadata(place.path("work/copy.db")).unwrap().len());
     assert_eq!(place.run("queue enqueue late --data-dir one").code, Some(0));
@@ -186,7 +189,10 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     error: two has data: restore into another directory, or move it away
     ");
     let place = place.file("work/half.db", &"x".repeat(5_000));
-    assert_eq!(place.run("restore half.db --data-dir three").code, Some(3));
+    insta::assert_snapshot!(place.run("restore half.db --data-dir three"), @"
+    exit 1
+    error: half.db is damaged: file is not a database; use another backup
+    ");
     assert!(!place.path("work/three/abide.db").exists());
     drop(served);
 }
@@ -211,7 +217,59 @@ fn where_there_is_no_data_looking_says_so_and_makes_none() {
     exit 3
     error: there is no data in nowhere: give another directory with --data-dir, or begin there with `abide queue enqueue` or `abide serve`
     ");
-    assert!(!place.path("work/nowhere").exists());
+    for (command, code) in [
+        ("queue run --drain --data-dir nowhere", 3),
+        ("queue pause --data-dir nowhere", 3),
+        ("queue stats --data-dir nowhere", 3),
+    ] {
+        assert_eq!(place.run(command).code, Some(code), "{command}");
+        assert!(!place.path("work/nowhere").exists(), "{command}");
+    }
+    assert_eq!(place.run("queue enqueue a").code, Some(0));
+    insta::assert_snapshot!(place.run("queue stats nosuch"), @"
+    exit 1
+    error: there is no queue nosuch: it begins with its first job or policy
+    ");
+    insta::assert_snapshot!(place.run("queue pause later"), @"
+    exit 0
+    ✓ Queue later is paused, and has no jobs yet
+    ");
+}
+
+#[test]
+fn one_bad_line_keeps_no_other_out() {
+    let lines = [
+        r#"{"id":"a","url":"http://e.example/"}"#,
+        r#"{"id":"star","url":"http://*/"}"#,
+        r#"{"id":"any","resolver_hint":"*"}"#,
+        r#"{"id":"port","url":"http://e.example:99999/"}"#,
+        r#"{"id":"secret","url":"http://me:mine@e.example/"}"#,
+        r#"{"id":"b"}"#,
+    ];
+    let place = place().file("work/list.jsonl", &lines.join("\n"));
+    insta::assert_snapshot!(place.run("queue import list.jsonl"), @r#"
+    exit 4
+    ⚠ Import complete: 2 new, 0 duplicate, 4 errors
+    line 2: url: * stands for every one of them: name one
+    line 3: resolver_hint: * stands for every one of them: name one
+    line 4: url: "http://e.example:99999/" is not a URL (invalid port number): give an absolute http or https URL
+    line 5: url: the URL for e.example carries credentials: remove what stands before the @
+    error: 4 lines were not entered
+    "#);
+}
+
+#[test]
+fn what_only_the_server_refuses_keeps_no_other_line_out() {
+    let line = |id: &str, bytes: usize| json!({ "id": id, "note": "x".repeat(bytes) }).to_string();
+    let lines = [line("a", 300), line("large", 2_000), line("b", 300), line("c", 300), line("d", 300)];
+    let place = place().file("work/list.jsonl", &lines.join("\n"));
+    let small = Place::new().env("ABIDE_SERVER_MAX_BODY_BYTES", "1024");
+    let data_dir = place.path("data").display().to_string();
+    let _served = Served::start(&small, &format!("serve --listen 127.0.0.1:0 --data-dir {data_dir}"));
+    let run = place.run(&format!("queue import list.jsonl --data-dir {data_dir}"));
+    assert_eq!(run.code, Some(4), "{run}");
+    assert!(run.stdout.ends_with("4 new, 0 duplicate, 1 error\n"), "{run}");
+    assert!(run.stderr.starts_with("line 2: ") && run.stderr.contains("1024"), "{run}");
 }
 
 #[test]
@@ -232,7 +290,7 @@ fn doctor_says_what_is_wrong_and_how_to_mend_it() {
         let run = place.run(&format!("doctor --json --data-dir {data_dir} --listen {listen}"));
         let findings: Vec<Value> = serde_json::from_str(&run.stdout).unwrap();
         let wrong: Vec<_> = findings.iter().filter(|finding| finding["state"] != "ok").collect();
-        assert_eq!((findings.len(), wrong.len()), (4, usize::from(!check.is_empty())), "{data_dir}: {run}");
+        assert_eq!((findings.len(), wrong.len()), (5, usize::from(!check.is_empty())), "{data_dir}: {run}");
         assert_eq!(run.code, Some(i32::from(!check.is_empty())), "{run}");
         for finding in wrong {
             let has = |field: &str, text: &str| finding[field].as_str().unwrap().contains(text);

@@ -33,14 +33,26 @@ impl Served {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary starts");
-        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
-        let mut first_line = String::new();
-        stderr.read_line(&mut first_line).expect("text");
-        let address = first_line.split("http://").nth(1).and_then(|rest| rest.split([',', '"']).next());
-        let address = address.and_then(|address| address.parse().ok());
-        let address = address.unwrap_or_else(|| panic!("no address in {first_line:?}"));
-        let rest =
-            std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>().join("\n"));
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut lines = stderr.lines().map_while(Result::ok);
+        // What it warns about comes before.
+        let mut said = Vec::new();
+        let listening = lines.by_ref().find_map(|line| {
+            let address = line.split("http://").nth(1).and_then(|rest| rest.split([',', '"']).next());
+            let address = address.and_then(|address| address.parse().ok());
+            match address {
+                Some(address) => Some((address, line)),
+                None => {
+                    said.push(line);
+                    None
+                }
+            }
+        });
+        let (address, first_line) = listening.unwrap_or_else(|| panic!("no address in {said:?}"));
+        let rest = std::thread::spawn(move || {
+            said.extend(lines);
+            said.join("\n")
+        });
         Served { address, child, first_line, rest: Some(rest) }
     }
 

@@ -141,10 +141,10 @@ fn limits_are_set_seen_and_removed() {
     assert_eq!(place.run("limit set queue:mail --rate 1/3s").code, Some(0));
     insta::assert_snapshot!(place.run("limit list"), @"
     exit 0
-    KEY               CONCURRENCY  RATES  IN USE  WAITING  OPENS
-    host:*            4            -      0       0
-    host:example.org  2            5/s    0       0
-    queue:mail        -            1/3s   0       0
+    KEY               CONCURRENCY  RATES  BURST  IN USE  WAITING  OPENS
+    host:*            4            -      -      0       0
+    host:example.org  2            5/s    1      0       0
+    queue:mail        -            1/3s   -      0       0
     ");
     assert_eq!(place.run("limit set queue:mail --remove").code, Some(0));
     assert_eq!(ok(&place, "limit list")["limits"].as_array().unwrap().len(), 2);
@@ -205,6 +205,55 @@ fn dead_letters_are_replayed_one_by_one_by_what_they_are_and_all() {
     ");
     for wrong in ["", "--all job:1", "--queue a job:1", "--queue a --object c", "one"] {
         assert_eq!(place.run(&format!("dead replay {wrong}")).code, Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn what_workers_and_lists_say_cannot_command_a_terminal() {
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let key = "gpj.\u{202e}exe";
+    served.ok("POST /v1/jobs", &json!({ "queue": "q", "kind": "k", "unique_key": key }).to_string());
+    let lease =
+        served.ok("POST /v1/lease", r#"{"worker":"w","queues":["q"],"kinds":["k"]}"#)["leases"][0].clone();
+    let end = json!({
+        "attempt": lease["attempt"], "token": lease["token"], "end": "error", "retry": "never",
+        "reason": "\u{1b}]0;mine\u{7}\u{1b}[2Jall is well\nstate       done",
+    });
+    served.ok("POST /v1/jobs/1/finish", &end.to_string());
+    for command in
+        ["job show 1", "job why 1", "job list", "dead list", "queue retry-failed --dry-run --queue q"]
+    {
+        let run = place.run(command);
+        assert_eq!(run.code, Some(0), "{command}: {run}");
+        let is_harmful = |c: char| c != '\n' && c.is_control() || c == '\u{202e}';
+        assert!(!run.stdout.contains(is_harmful), "{command}: {:?}", run.stdout);
+        assert!(!run.stdout.lines().any(|line| line.starts_with("state       done")), "{command}: {run}");
+    }
+    assert!(place.run("job list").stdout.contains("gpj.\u{fffd}exe"));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (arguments, missing) in [
+        ("limit set host:x", "<--concurrency <N>|--rate <N/TIME>|--remove>"),
+        (
+            "dead replay",
+            "<ID|--all|--object <KIND[/NAME]>|--event <EVENT>|--queue <QUEUE>|--job-kind <KIND>>",
+        ),
+        ("queue enqueue", "<ID|--input <FILE>>"),
+    ] {
+        let run = Place::new().run(arguments);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains(missing), "{run}");
+    }
+    for (arguments, wrong) in [
+        ("job show x", "invalid value 'x' for '<JOB>': give a whole number of at least 1"),
+        ("queue run --workers 0", "invalid value '0' for '--workers <N>': give a whole number from 1 to 256"),
+        ("queue run --max-per-resolver a:2,a:3", "--max-per-resolver names a twice: give it one number"),
+    ] {
+        let run = Place::new().run(arguments);
+        assert!(run.code == Some(2) && run.stderr.contains(wrong), "{run}");
     }
 }
 

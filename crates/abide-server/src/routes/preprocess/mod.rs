@@ -4,25 +4,24 @@ mod blobs;
 mod live;
 
 use crate::app::App;
-use crate::body::{AnyBody, JsonBody};
+use crate::body::{AnyBody, SmallBody};
 use crate::error::ApiError;
 use crate::page;
 use crate::params::Params;
 use crate::path::{At, Named};
 use crate::role::Role;
 use crate::route::Routes;
-use abide_core::job::NewJob;
+use crate::routes::queued;
 use abide_core::json::Json as JsonText;
 use abide_core::name::Kind;
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_engine::Object;
-use abide_preprocess::calls::{AttemptRef, FilePage, TaskPage};
-use abide_preprocess::report::ReportStatus;
+use abide_preprocess::calls::{AttemptRef, FilePage, OkAnswer, TaskPage};
+use abide_preprocess::limits::REPORT_BYTES;
 use abide_preprocess::{Batch, Call, QueueMessage, Report, Service, jobs};
 use abide_store::{Answer, Read};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 
@@ -135,14 +134,9 @@ async fn callback(
     State(app): State<App>,
     At(at): At<TaskAt>,
     Params(proof): Params<Proof>,
-    JsonBody(report): JsonBody<Report>,
-) -> Result<Json<JsonText>, ApiError> {
-    let succeeded = report.status == ReportStatus::Success;
-    let pixels = report.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
-    let (attempt, signature) = (proof.of(at.task), proof.signature);
-    let call = Call::Callback { attempt, signature, report: Box::new(report) };
-    let answer = ask(&app, &at.batch, &call).await?;
-    service(&app).metrics().called_back(succeeded, pixels.unwrap_or(0));
+    SmallBody(report): SmallBody<Report, REPORT_BYTES>,
+) -> Result<Json<OkAnswer>, ApiError> {
+    let answer = service(&app).call_back(&at.batch, proof.of(at.task), proof.signature, report).await?;
     Ok(Json(answer))
 }
 
@@ -150,24 +144,11 @@ async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<Jso
     ask(&app, &batch, &Call::Reset).await.map(Json)
 }
 
-#[derive(Serialize)]
-struct Queued {
-    ok: bool,
-    batch_id: String,
-    job: abide_core::job::JobId,
-}
-
 /// A message goes the way of the queue: it is checked here, so that whoever sends it hears of what is wrong with it.
 async fn queue(State(app): State<App>, AnyBody(body): AnyBody) -> Result<Response, ApiError> {
     let value = body.decode::<serde_json::Value>().map_err(|error| ApiError::bad(error.0))?;
     let message = QueueMessage::read(&value).map_err(|error| ApiError::bad(error.to_string()))?;
-    let job = NewJob::of(jobs::MESSAGES, jobs::START, &message);
-    let job = job.map_err(|error| ApiError::bad(error.to_string()))?;
-    let enqueued = app.engine().enqueue(vec![job]).await?;
-    let job = enqueued.first().map(|enqueued| enqueued.job());
-    let job = job.ok_or_else(|| ApiError::bad("the queue took nothing"))?;
-    let queued = Queued { ok: true, batch_id: message.batch_id.to_string(), job };
-    Ok((StatusCode::ACCEPTED, Json(queued)).into_response())
+    queued::enqueue(&app, (jobs::MESSAGES, jobs::START), message.batch_id.as_str(), &message).await
 }
 
 /// Which batches to list.

@@ -68,9 +68,10 @@ pub(super) fn lease(random: &mut Seed, known: &Known) -> LeaseRef {
 
 pub(super) fn finish(random: &mut Seed) -> Finish {
     let reason = || "it was not to be".to_owned();
-    let retry = match random.below(4) {
+    let retry = match random.below(5) {
         0 => RetryWish::Never,
         1 => RetryWish::AfterMs(ms(random, 3_000) - 100),
+        2 => RetryWish::UncountedAfterMs(ms(random, 3_000) - 100),
         _ => RetryWish::ByPolicy,
     };
     let end = match random.below(8) {

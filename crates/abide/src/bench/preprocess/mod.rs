@@ -1,7 +1,9 @@
-//! `abide bench preprocess`: scans to JPEG by either preset, with `sharp` beside them on the same files in the same run.
+//! `abide bench preprocess`: scans to JPEG by either preset, with `sharp` beside them on the same files in the same run; and
+//! a batch of tasks that do nothing.
 
 mod contender;
 mod scans;
+pub(crate) mod tasks;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +14,7 @@ use super::BenchError;
 use crate::columns::columns;
 use contender::{Contender, Usage};
 use scans::{KINDS, Scan};
+use tasks::TaskRow;
 
 pub(crate) use contender::ChildPreset;
 
@@ -56,7 +59,9 @@ pub(crate) struct Row {
 /// Every row.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rows {
-    rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
+    /// What a batch costs beside the work.
+    pub(crate) tasks: TaskRow,
 }
 
 impl Rows {
@@ -79,12 +84,18 @@ impl Rows {
                 ]
             })
             .collect();
-        columns(["scans", "by", "MP", "cpu s", "wall s", "images/cpu s", "MiB", "SSIM", "peak MiB"], &rows)
+        let TaskRow { tasks, wall_s, tasks_per_s } = &self.tasks;
+        let tasks = format!("{tasks} tasks that do nothing: {wall_s:.2} s, {tasks_per_s:.0} a second\n");
+        let columns = columns(
+            ["scans", "by", "MP", "cpu s", "wall s", "images/cpu s", "MiB", "SSIM", "peak MiB"],
+            &rows,
+        );
+        format!("{columns}\n{tasks}")
     }
 }
 
 /// Makes the scans below `dir` and lets each contender convert them; `tell` hears what is under way.
-pub(crate) fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Result<Rows, BenchError> {
+pub(crate) fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Result<Vec<Row>, BenchError> {
     let mut contenders = vec![Contender::Default, Contender::Fast];
     if extent.sharp == Rival::IfThere {
         tell("npm: installing sharp beside the scans");
@@ -109,7 +120,7 @@ pub(crate) fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Result<Row
             std::fs::remove_file(&scan.path)?;
         }
     }
-    Ok(Rows { rows })
+    Ok(rows)
 }
 
 fn row(

@@ -56,6 +56,7 @@ pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Re
         ("tags", Some(link.tags.join(", "))),
         ("state", Some(link.state.as_str().to_owned())),
         ("processing", Some(processing)),
+        ("reason", link.reason),
         ("source", link.source),
         ("image", link.image),
         ("created", Some(link.created_at)),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path as FilePath;
 
-use abide_links::bookmarks::{Entry, entries};
+use abide_links::bookmarks::{Entry, NoUrl, entries};
 use abide_links::identity::Identity;
 use abide_links::limits::PAGE_LINKS;
 use abide_links::processor::Added;
@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::cli::SaveFlags;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, import_complete};
 use crate::reach::{self, Client, Missing, Path};
 
 /// Bytes of a file: the bookmarks of a long life.
@@ -32,6 +32,17 @@ struct Imported {
 struct Saved {
     new: usize,
     duplicate: usize,
+    skipped: usize,
+    errors: usize,
+}
+
+/// Links of a file or a command.
+#[derive(Debug, Default)]
+struct Usable {
+    urls: Vec<String>,
+    /// What leads to no page.
+    skipped: usize,
+    /// What cannot be saved.
     errors: usize,
 }
 
@@ -44,7 +55,7 @@ struct BadEntry<'a> {
 /// Saves links that the command names.
 pub(super) fn add(config: &Config, urls: &[String], save: &SaveFlags, output: Output) -> Result<(), Failure> {
     let entry = |(at, url): (usize, &String)| Entry { number: at + 1, url: Ok(url.clone()) };
-    let (urls, errors) = usable(urls.iter().enumerate().map(entry).collect(), output);
+    let Usable { urls, errors, .. } = usable(urls.iter().enumerate().map(entry).collect(), output);
     let added = reach::with(config, Missing::Create, async |client| {
         let mut all = Vec::new();
         for part in parts(&urls) {
@@ -68,9 +79,9 @@ pub(super) fn import(
     output: Output,
 ) -> Result<(), Failure> {
     let text = read(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
-    let (urls, errors) = usable(entries(&text), output);
+    let Usable { urls, skipped, errors } = usable(entries(&text), output);
     let bar = bar(urls.len(), output);
-    let mut saved = Saved { errors, ..Saved::default() };
+    let mut saved = Saved { skipped, errors, ..Saved::default() };
     reach::with(config, Missing::Create, async |client| {
         for part in parts(&urls) {
             let added = send(client, part, save).await?;
@@ -82,8 +93,8 @@ pub(super) fn import(
         Ok(())
     })?;
     bar.finish_and_clear();
-    let Saved { new, duplicate, errors } = saved;
-    let text = format!("\u{2713} Import complete: {new} new, {duplicate} duplicate, {errors} errors\n");
+    let Saved { new, duplicate, skipped, errors } = saved;
+    let text = import_complete(new as u64, duplicate as u64, skipped as u64, errors as u64);
     output.data(&text, &saved)?;
     end(errors)
 }
@@ -96,19 +107,31 @@ async fn send(client: &Client, urls: &[String], save: &SaveFlags) -> Result<Vec<
 }
 
 /// The URLs that can be saved; of the others it is said why not.
-fn usable(entries: Vec<Entry>, output: Output) -> (Vec<String>, usize) {
-    let (mut urls, mut errors) = (Vec::new(), 0);
+fn usable(entries: Vec<Entry>, output: Output) -> Usable {
+    let mut usable = Usable::default();
     for Entry { number, url } in entries {
-        let url = url.and_then(|url| Identity::of(&url).map_err(|error| error.to_string()));
-        match url {
-            Ok(Identity { url, .. }) => urls.push(url),
-            Err(reason) => {
-                errors += 1;
-                output.message(&format!("link {number}: {reason}"), &BadEntry { number, reason: &reason });
+        let url = url.map(|url| Identity::of(&url).map_err(|error| error.to_string()));
+        let (said, reason) = match url {
+            Ok(Ok(Identity { url, .. })) => {
+                usable.urls.push(url);
+                continue;
             }
-        }
+            Err(no @ NoUrl::NoPage(_)) => {
+                usable.skipped += 1;
+                ("skipped: ", no.to_string())
+            }
+            Err(no @ NoUrl::Unreadable(_)) => {
+                usable.errors += 1;
+                ("", no.to_string())
+            }
+            Ok(Err(reason)) => {
+                usable.errors += 1;
+                ("", reason)
+            }
+        };
+        output.message(&format!("link {number}: {said}{reason}"), &BadEntry { number, reason: &reason });
     }
-    (urls, errors)
+    usable
 }
 
 /// The URLs in requests of a size that the server takes.
@@ -142,6 +165,7 @@ fn read(file: &FilePath) -> io::Result<String> {
 fn end(errors: usize) -> Result<(), Failure> {
     match errors {
         0 => Ok(()),
+        1 => Err(Failure::Partly("1 link was not saved".to_owned())),
         errors => Err(Failure::Partly(format!("{errors} links were not saved"))),
     }
 }

@@ -1,5 +1,7 @@
 //! Jobs as the server takes them: many at a time, within its bounds.
 
+use std::ops::Range;
+
 use abide_core::job::NewJob;
 use abide_core::json::Json;
 use abide_core::limits::ENQUEUE_ITEMS;
@@ -40,21 +42,64 @@ pub(super) struct EnteredJob {
     pub(super) duplicate: bool,
 }
 
-/// A request in the making.
+/// Jobs of lines, gathered for one request.
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
-    body: String,
-    jobs: usize,
-    bytes_max: usize,
+    /// The jobs, one after the other, with a comma between them.
+    text: String,
+    jobs: Vec<Placed>,
+}
+
+/// Where a job of a batch is.
+#[derive(Debug, PartialEq, Eq)]
+struct Placed {
+    /// In the file.
+    line: u64,
+    /// In the text.
+    bytes: Range<usize>,
 }
 
 impl Batch {
-    /// An empty one for a server that takes bodies of `body_max` bytes.
-    pub(super) fn new(body_max: usize) -> Batch {
-        Batch { body: HEAD.to_owned(), jobs: 0, bytes_max: BYTES.min(body_max) }
+    /// How many jobs it has.
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
     }
 
-    /// Adds a job. If there is no room for it, the batch before it is full and given back.
-    pub(super) fn add(&mut self, job: &NewJob) -> Option<String> {
+    /// The line that a job came from.
+    pub(super) fn line(&self, job: usize) -> u64 {
+        self.jobs[job].line
+    }
+
+    /// The request that enters some of its jobs, which are at least one.
+    pub(super) fn body(&self, jobs: Range<usize>) -> String {
+        let of_jobs = self.jobs[jobs.start].bytes.start..self.jobs[jobs.end - 1].bytes.end;
+        format!("{HEAD}{}{TAIL}", &self.text[of_jobs])
+    }
+
+    fn push(&mut self, line: u64, job: &str) {
+        if !self.jobs.is_empty() {
+            self.text.push(',');
+        }
+        let start = self.text.len();
+        self.text.push_str(job);
+        self.jobs.push(Placed { line, bytes: start..self.text.len() });
+    }
+}
+
+/// Batches in the making.
+pub(super) struct Gathering {
+    batch: Batch,
+    bytes_max: usize,
+}
+
+impl Gathering {
+    /// For a server that takes bodies of `body_max` bytes.
+    pub(super) fn new(body_max: usize) -> Gathering {
+        Gathering { batch: Batch::default(), bytes_max: BYTES.min(body_max) }
+    }
+
+    /// Adds the job of a line. If there is no room for it, the batch before it is full and given back.
+    pub(super) fn add(&mut self, line: u64, job: &NewJob) -> Option<Batch> {
         let document = JobDocument {
             queue: &job.queue,
             kind: &job.kind,
@@ -64,23 +109,33 @@ impl Batch {
             limit_keys: &job.limit_keys,
         };
         let text = serde_json::to_string(&document).expect("names and JSON are JSON");
-        let is_full = self.jobs == JOBS || self.body.len() + text.len() + TAIL.len() + 1 > self.bytes_max;
+        let bytes = HEAD.len() + self.batch.text.len() + 1 + text.len() + TAIL.len();
+        let is_full = self.batch.len() == JOBS || bytes > self.bytes_max;
         let full = if is_full { self.take() } else { None };
-        if self.jobs > 0 {
-            self.body.push(',');
-        }
-        self.body.push_str(&text);
-        self.jobs += 1;
+        self.batch.push(line, &text);
         full
     }
 
     /// What has gathered; none if nothing has.
-    pub(super) fn take(&mut self) -> Option<String> {
-        if self.jobs == 0 {
-            return None;
+    pub(super) fn take(&mut self) -> Option<Batch> {
+        let batch = std::mem::take(&mut self.batch);
+        (batch.len() > 0).then_some(batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Batch;
+
+    #[test]
+    fn any_part_of_a_batch_is_a_request() {
+        let mut batch = Batch::default();
+        for (line, job) in [(1, "{}"), (4, "{\"b\":1}"), (5, "[]")] {
+            batch.push(line, job);
         }
-        self.jobs = 0;
-        self.body.push_str(TAIL);
-        Some(std::mem::replace(&mut self.body, HEAD.to_owned()))
+        assert_eq!(batch.body(0..3), "{\"jobs\":[{},{\"b\":1},[]]}");
+        assert_eq!(batch.body(1..2), "{\"jobs\":[{\"b\":1}]}");
+        assert_eq!(batch.body(1..3), "{\"jobs\":[{\"b\":1},[]]}");
+        assert_eq!((batch.len(), batch.line(1)), (3, 4));
     }
 }

@@ -10,13 +10,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use super::batches::{Batch, Entered};
+use super::batches::{Batch, Entered, Gathering};
 use super::lines::{Lines, job_of};
 use crate::cli::{EnqueueArgs, ImportArgs};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::reach::{self, Client, Missing, Path};
+use crate::output::{Output, import_complete};
+use crate::reach::{self, Client, Missing, Path, ReachError};
 
 /// Batches that wait to be sent while the next is read: memory stays bounded however long the file is.
 const BATCHES_WAITING: usize = 2;
@@ -62,9 +62,9 @@ pub(super) fn import(config: &Config, args: &ImportArgs, output: Output) -> Resu
 
 fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -> Result<(), Failure> {
     let job = job_of(&with_id(id, artifact)?, &QueueName::new(queue)?).map_err(Failure::Artifact)?;
-    let mut batch = Batch::new(config.server.max_body_bytes);
-    batch.add(&job);
-    let body = batch.take().expect("a job was added");
+    let mut gathering = Gathering::new(config.server.max_body_bytes);
+    gathering.add(1, &job);
+    let body = gathering.take().expect("a job was added").body(0..1);
     let entered: Entered = reach::with(config, Missing::Create, async |client| {
         Ok(client.post_text(&Path::v1(["jobs"]), body).await?)
     })?;
@@ -109,10 +109,10 @@ fn lines_of(
     })?;
     bar.finish_and_clear();
     let Imported { new, duplicate, errors } = imported;
-    let text = format!("\u{2713} Import complete: {new} new, {duplicate} duplicate, {errors} errors\n");
-    output.data(&text, &imported)?;
+    output.data(&import_complete(new, duplicate, 0, errors), &imported)?;
     match errors {
         0 => Ok(()),
+        1 => Err(Failure::Partly("1 line was not entered".to_owned())),
         errors => Err(Failure::Partly(format!("{errors} lines were not entered"))),
     }
 }
@@ -138,15 +138,15 @@ async fn enter<R: io::BufRead + Send + 'static>(
     bar: &ProgressBar,
     output: Output,
 ) -> Result<io::Result<Imported>, Failure> {
-    let (sender, mut batches) = mpsc::channel::<String>(BATCHES_WAITING);
+    let (sender, mut batches) = mpsc::channel::<Batch>(BATCHES_WAITING);
     let shown = bar.clone();
     let reading = tokio::task::spawn_blocking(move || -> io::Result<u64> {
-        let mut batch = Batch::new(body_max);
+        let mut gathering = Gathering::new(body_max);
         let mut errors = 0;
         while let Some(line) = lines.next()? {
             match line.job {
                 Ok(job) => {
-                    if let Some(full) = batch.add(&job)
+                    if let Some(full) = gathering.add(line.number, &job)
                         && sender.blocking_send(full).is_err()
                     {
                         return Ok(errors);
@@ -154,26 +154,66 @@ async fn enter<R: io::BufRead + Send + 'static>(
                 }
                 Err(reason) => {
                     errors += 1;
-                    let text = format!("line {}: {reason}", line.number);
-                    shown.suspend(|| output.message(&text, &BadLine { line: line.number, reason: &reason }));
+                    say_bad(line.number, &reason, &shown, output);
                 }
             }
         }
-        if let Some(last) = batch.take() {
+        if let Some(last) = gathering.take() {
             // Nobody waits for it only if an earlier one failed, which is said there.
             drop(sender.blocking_send(last));
         }
         Ok(errors)
     });
     let mut imported = Imported::default();
-    while let Some(body) = batches.recv().await {
-        let entered: Entered = client.post_text(&Path::v1(["jobs"]), body).await?;
-        let duplicate = entered.jobs.iter().filter(|job| job.duplicate).count() as u64;
-        imported.duplicate += duplicate;
-        imported.new += entered.jobs.len() as u64 - duplicate;
+    while let Some(batch) = batches.recv().await {
+        send(client, &batch, &mut imported, |line, reason| say_bad(line, reason, bar, output)).await?;
     }
     let errors = reading.await.expect("reading lines does not panic");
-    Ok(errors.map(|errors| Imported { errors, ..imported }))
+    Ok(errors.map(|errors| Imported { errors: imported.errors + errors, ..imported }))
+}
+
+fn say_bad(line: u64, reason: &str, bar: &ProgressBar, output: Output) {
+    let text = format!("line {line}: {reason}");
+    bar.suspend(|| output.message(&text, &BadLine { line, reason }));
+}
+
+/// Sends a batch. A server that refuses it for one of its jobs takes none of them, so the halves are sent, and theirs,
+/// until only what it refuses is left out.
+async fn send(
+    client: &Client,
+    batch: &Batch,
+    imported: &mut Imported,
+    say_bad: impl Fn(u64, &str),
+) -> Result<(), ReachError> {
+    let all = 0..batch.len();
+    let mut parts = vec![all];
+    while let Some(part) = parts.pop() {
+        match client.post_text::<Entered>(&Path::v1(["jobs"]), batch.body(part.clone())).await {
+            Ok(entered) => {
+                let duplicate = entered.jobs.iter().filter(|job| job.duplicate).count() as u64;
+                imported.duplicate += duplicate;
+                imported.new += entered.jobs.len() as u64 - duplicate;
+            }
+            Err(ReachError::Refused { code, message }) if is_about_jobs(&code) => match part.len() {
+                1 => {
+                    imported.errors += 1;
+                    let reason = message.strip_prefix("jobs[0]: ").unwrap_or(&message);
+                    say_bad(batch.line(part.start), reason);
+                }
+                jobs => {
+                    let middle = part.start + jobs / 2;
+                    parts.extend([middle..part.end, part.start..middle]);
+                }
+            },
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a server refuses because of what was sent, and not because of how it is.
+fn is_about_jobs(code: &str) -> bool {
+    matches!(code, "bad_request" | "too_large" | "store_rejected")
 }
 
 fn bar(bytes: Option<u64>, output: Output) -> ProgressBar {

@@ -12,6 +12,8 @@ mod tally;
 
 use serde_json::Value;
 
+use self::counts::Counts;
+
 use crate::cli::QueueCommand;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -35,8 +37,10 @@ pub(crate) fn run(config: &Config, command: &QueueCommand, output: Output) -> Re
 }
 
 fn steer(config: &Config, queue: &str, verb: &str, became: &str, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Create, async |client| {
-        Ok(client.act(&Path::v1(["queues", queue, verb])).await?)
+    let (document, counts): (Value, Counts) = reach::with(config, Missing::Refuse, async |client| {
+        let document = client.act(&Path::v1(["queues", queue, verb])).await?;
+        Ok((document, counts::read(client, queue).await?.counts.into()))
     })?;
-    output.data(&format!("\u{2713} Queue {queue} is {became}\n"), &document)
+    let jobs = if counts.total == 0 { ", and has no jobs yet" } else { "" };
+    output.data(&format!("\u{2713} Queue {queue} is {became}{jobs}\n"), &document)
 }

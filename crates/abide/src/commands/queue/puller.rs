@@ -1,5 +1,6 @@
 //! A worker of a server: leases jobs over HTTP, runs them here, and says how they ended.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument;
 
 use super::tally::Tally;
-use crate::reach::{Client, Path, ReachError};
+use crate::reach::{self, Client, Path, ReachError};
 
 /// How long one ask for jobs waits at the server.
 const WAIT_MS: u64 = 20_000;
@@ -31,6 +32,8 @@ const AWAY: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Puller {
     pub(super) client: Client,
+    /// Whose server it is.
+    pub(super) data_dir: PathBuf,
     /// By this name the server knows it.
     pub(super) name: String,
     pub(super) queue: String,
@@ -136,9 +139,9 @@ impl Puller {
                 }
                 Err(error) if is_passing(&error) && answered_at.elapsed() < AWAY => {
                     tracing::warn!(target: "queue", %error, "the server did not answer and is asked again");
-                    tokio::time::sleep(ASK_AGAIN).await;
+                    self.find_server().await;
                 }
-                Err(error) => break Err(error),
+                Err(error) => break Err(self.explain(error).await),
             }
         };
         while running.join_next().await.is_some() {}
@@ -212,7 +215,26 @@ impl Puller {
         let ask = json!({ "attempt": at.attempt, "token": at.token, "lease_ms": self.lease_ms });
         match self.client.post::<Heartbeat>(&path, &ask).await {
             Ok(Heartbeat { cancel_asked }) => cancel_asked,
-            Err(error) => !is_passing(&error),
+            Err(error) if is_passing(&error) => {
+                self.find_server().await;
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// Looks after a while where the server is now: it may have been started again.
+    async fn find_server(&self) {
+        tokio::time::sleep(ASK_AGAIN).await;
+        // One that is not there yet is looked for again when it did not answer again.
+        drop(reach::find_again(&self.data_dir, &self.client).await);
+    }
+
+    /// What `error` means, if it means that there is no server any more.
+    async fn explain(&self, error: ReachError) -> ReachError {
+        match reach::find_again(&self.data_dir, &self.client).await {
+            Err(gone @ ReachError::Gone { .. }) if is_passing(&error) => gone,
+            Ok(()) | Err(_) => error,
         }
     }
 
@@ -230,9 +252,7 @@ impl Puller {
         loop {
             let answer = self.client.post::<Value>(&job_path(at, "finish"), &document).await;
             match answer {
-                Err(error) if is_passing(&error) && began.elapsed() < AWAY => {
-                    tokio::time::sleep(ASK_AGAIN).await;
-                }
+                Err(error) if is_passing(&error) && began.elapsed() < AWAY => self.find_server().await,
                 Err(error) => {
                     tracing::warn!(target: "queue", job = %at.job, %error, "an attempt's end was not taken");
                     return;
@@ -248,14 +268,16 @@ async fn reaches(told: &mut watch::Receiver<Told>, least: Told) {
     drop(told.wait_for(|told| *told >= least).await);
 }
 
-/// Whether the server may answer the same request later.
+/// Whether the server may answer the same request later. One that was started again does not know the token of before.
 fn is_passing(error: &ReachError) -> bool {
     match error {
-        ReachError::Lost { .. } | ReachError::NoAnswer { .. } => true,
+        ReachError::Lost { .. }
+        | ReachError::NoAnswer { .. }
+        | ReachError::Gone { .. }
+        | ReachError::Denied(_) => true,
         ReachError::Refused { code, .. } => code == "stopping" || code.starts_with("store_"),
         ReachError::NoData { .. }
         | ReachError::Busy { .. }
-        | ReachError::Denied(_)
         | ReachError::Strange { .. }
         | ReachError::Client(_) => false,
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::reach::{self, Missing, Path};
 
 /// Jobs on one page.
@@ -88,7 +88,7 @@ fn text(found: &Retried, mode: Mode) -> String {
     if *failed == 0 {
         return "No failed jobs to retry\n".to_owned();
     }
-    let mut text = format!("Found {failed} failed jobs:\n");
+    let mut text = format!("Found {}:\n", counted(*failed as u64, "failed job"));
     for FailedJob { job, unique_key, failures, .. } in jobs {
         let name = unique_key.clone().unwrap_or_else(|| format!("job {job}"));
         text.push_str(&format!("  - {name} (attempts: {failures})\n"));
@@ -98,7 +98,7 @@ fn text(found: &Retried, mode: Mode) -> String {
     }
     match mode {
         Mode::DryRun => text.push_str("\u{2713} Dry run complete (no changes made)\n"),
-        Mode::Retry => text.push_str(&format!("\u{2713} Retried {retried} jobs\n")),
+        Mode::Retry => text.push_str(&format!("\u{2713} Retried {}\n", counted(*retried as u64, "job"))),
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use abide_engine::telemetry::LogsOnly;
 use abide_fetch::download::make_dir;
+use abide_sqlite::DataDir;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ use crate::export::Export;
 use crate::failure::Failure;
 use crate::host::{runtime, told_to_stop};
 use crate::logging;
-use crate::output::Output;
+use crate::output::{Output, counted};
 use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
 use crate::services::{Hosted, downloads};
 
@@ -76,12 +77,16 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
         None => downloads::dir(config),
     };
     let dir = absolute(dir)?;
+    // Nothing is left where nothing ever was: it is another directory that was meant.
+    if args.drain && !is_in_use(&config.store.data_dir) {
+        return Err(ReachError::NoData { dir: config.store.data_dir.clone() }.into());
+    }
     // Before any job starts: each of them would find out for itself, and fail.
     make_dir(&dir)
         .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
-    let worker =
-        Counted { worker: Downloads::new(downloads::fetcher(&config.fetch)?, dir), tally: tally.clone() };
+    let downloads = Downloads::new(downloads::fetcher(&config.fetch)?, dir, config.downloads.reserve_bytes);
+    let worker = Counted { worker: downloads.clone(), tally: tally.clone() };
     runtime()?.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
         set_limits(config, &limits).await?;
@@ -97,6 +102,7 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
             Reach::Server(client) => {
                 let puller = Puller {
                     client: client.clone(),
+                    data_dir: config.store.data_dir.clone(),
                     name: format!("queue-run-{}", std::process::id()),
                     queue: queue.to_string(),
                     kind: DOWNLOAD,
@@ -113,7 +119,7 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
         let place = if pulling.is_some() { "for the running server" } else { "in this process" };
         let text = format!("Starting {slots} workers {place}...");
         output.message(&text, &json!({ "workers": slots, "of_a_server": pulling.is_some() }));
-        let watched = watch(&client, args, &tally, told, output);
+        let watched = watch(&client, args, &tally, &downloads, told, output);
         let ended = match pulling {
             None => watched.await,
             Some(pulling) => pulling.beside(config.server.drain_ms, watched).await,
@@ -125,6 +131,11 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
 
 /// What the flags say about limits.
 fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, Value)>, Failure> {
+    let names: Vec<&str> = args.max_per_resolver.iter().map(|limit| limit.resolver.as_str()).collect();
+    if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
+        let name = names[twice];
+        return Err(Failure::Unusable(format!("--max-per-resolver names {name} twice: give it one number")));
+    }
     let of_hosts = args.max_per_host.map(|concurrency| ("host:*".to_owned(), concurrency));
     let of_resolvers =
         args.max_per_resolver.iter().map(|limit| (format!("resolver:{}", limit.resolver), limit.concurrency));
@@ -148,6 +159,10 @@ async fn set_limits(config: &Config, limits: &[(LimitKey, Value)]) -> Result<(),
     }
     reach.close().await;
     Ok(set?)
+}
+
+fn is_in_use(data_dir: &FilePath) -> bool {
+    abide_sqlite::has_data(data_dir) || DataDir::owner(data_dir).is_some()
 }
 
 fn absolute(dir: PathBuf) -> Result<PathBuf, Failure> {
@@ -196,6 +211,7 @@ async fn watch(
     client: &Client,
     args: &RunArgs,
     tally: &Tally,
+    downloads: &Downloads,
     told: impl Future<Output = ()>,
     output: Output,
 ) -> Result<Why, Failure> {
@@ -209,22 +225,35 @@ async fn watch(
         () = told => Ok(Why::ToldToStop),
         () = seconds_over => Ok(Why::MaxSeconds),
         () = tally.used_up() => Ok(Why::MaxJobs),
-        drained = look(client, args, tally, output) => drained.map(|()| Why::Drained),
+        drained = look(client, args, tally, downloads, output) => drained.map(|()| Why::Drained),
     }
 }
 
 /// Looks at the queue now and then. Resolves when nothing is left, if that ends the run.
-async fn look(client: &Client, args: &RunArgs, tally: &Tally, output: Output) -> Result<(), Failure> {
+async fn look(
+    client: &Client,
+    args: &RunArgs,
+    tally: &Tally,
+    downloads: &Downloads,
+    output: Output,
+) -> Result<(), Failure> {
     let bar = bar(output);
     let mut tick = tokio::time::interval(LOOK);
     let mut said: Option<(Instant, Counts)> = None;
     let mut has_said_paused = false;
+    let mut was_hindered = false;
     loop {
         tick.tick().await;
+        let hindrance = downloads.hindrance();
+        if let Some(hindrance) = hindrance.as_ref().filter(|_| !was_hindered) {
+            let text = format!("Downloads wait until this machine can take files again: {hindrance}");
+            bar.suspend(|| output.message(&text, &json!({ "waits": hindrance })));
+        }
+        was_hindered = hindrance.is_some();
         let found = match counts::read(client, &args.queue).await {
             Ok(found) => found,
             // A server that starts again is waited for by whoever pulls from it.
-            Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => continue,
+            Err(error) if is_waited_for(&error) => continue,
             Err(error) => return Err(error.into()),
         };
         let counts = Counts::from(found.counts);
@@ -277,15 +306,21 @@ async fn is_drained(
             .with("kind", Some(DOWNLOAD));
         match reach::list(client, &path, "jobs", 1).await {
             Ok(listed) if listed.items.is_empty() => {}
-            Ok(_) | Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => return Ok(false),
+            Ok(_) => return Ok(false),
+            Err(error) if is_waited_for(&error) => return Ok(false),
             Err(error) => return Err(error),
         }
     }
     match counts::read(client, queue).await {
         Ok(after) => Ok(after.counts == *counts && tally.ended() == ended),
-        Err(ReachError::Lost { .. } | ReachError::Refused { .. }) => Ok(false),
+        Err(error) if is_waited_for(&error) => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Whether it is for whoever pulls from the server to judge.
+fn is_waited_for(error: &ReachError) -> bool {
+    matches!(error, ReachError::Lost { .. } | ReachError::Refused { .. } | ReachError::Denied(_))
 }
 
 fn bar(output: Output) -> ProgressBar {
@@ -300,7 +335,11 @@ fn bar(output: Output) -> ProgressBar {
 
 fn report(ended: Why, tally: &Tally, began: Instant, output: Output) -> Result<(), Failure> {
     let seconds = began.elapsed().as_secs_f64();
-    let attempts = tally.ended();
+    let mut attempts = tally.ended();
+    if ended == Why::Drained {
+        // What is not left was brought to its end by somebody else.
+        attempts.to_retry = 0;
+    }
     let why = match ended {
         Why::Drained => "Queue empty, exiting",
         Why::MaxJobs => "As many downloads as were asked for, exiting",
@@ -308,15 +347,17 @@ fn report(ended: Why, tally: &Tally, began: Instant, output: Output) -> Result<(
         Why::ToldToStop => "Told to stop, exiting",
     };
     let Ended { done, skipped, failed, to_retry, bytes, .. } = attempts;
+    let waiting = if to_retry > 0 { format!(", {to_retry} to be retried") } else { String::new() };
     let text = format!(
-        "\u{2713} {why}\n{done} done, {skipped} skipped, {failed} failed, {to_retry} to be retried; {} in {seconds:.1} s\n",
+        "\u{2713} {why}\n{done} done, {skipped} skipped, {failed} failed{waiting}; {} in {seconds:.1} s\n",
         HumanBytes(bytes)
     );
     output.data(&text, &Ran { ended, attempts, seconds })?;
     match failed {
         0 => Ok(()),
         failed => Err(Failure::Partly(format!(
-            "{failed} downloads failed: `abide job list --state failed` says why, `abide queue retry-failed` tries again"
+            "{} failed: `abide job list --state failed` says why, `abide queue retry-failed` tries again",
+            counted(failed, "download")
         ))),
     }
 }

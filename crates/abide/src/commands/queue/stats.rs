@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::counts::{self, Counts};
+use super::counts::{Counts, QueueDocument};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::reach::{self, Missing};
+use crate::reach::{self, Missing, Path};
 
 const RULE: &str = "========================================";
 
@@ -25,7 +25,7 @@ struct Stats<'a> {
 /// Prints the counts of a queue.
 pub(super) fn run(config: &Config, queue: &str, output: Output) -> Result<(), Failure> {
     let stats = reach::with(config, Missing::Refuse, async |client| {
-        let found = counts::read(client, queue).await?;
+        let found: QueueDocument = client.get(&Path::v1(["queues", queue])).await?;
         let counts = Counts::from(found.counts);
         let rate = Some(found.rate).filter(|_| counts.in_progress > 0);
         let eta = rate.filter(|rate| *rate > 0.0).map(|rate| counts.left() as f64 / rate);

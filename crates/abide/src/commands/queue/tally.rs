@@ -1,23 +1,25 @@
 //! What a run has done, and how much more it may do.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use abide_core::job::{AttemptEnd, Finish, Lease, RetryWish};
+use abide_core::job::{AttemptEnd, Finish, JobId, Lease, RetryWish};
 use abide_engine::{JobContext, Worker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
-/// Counts of attempts that ended here.
+/// What became of the jobs that were tried here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(super) struct Ended {
     pub(super) done: u64,
     pub(super) skipped: u64,
     /// For good.
     pub(super) failed: u64,
-    /// Will be tried again.
+    /// Failed, and wait to be tried again.
     pub(super) to_retry: u64,
+    /// How often one was given back unfinished.
     pub(super) handed_back: u64,
     /// Of the files that were saved.
     pub(super) bytes: u64,
@@ -37,6 +39,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     ended: Ended,
+    /// Jobs whose last attempt here failed and was not the last of all.
+    waiting: BTreeSet<JobId>,
     running: u64,
     /// Jobs that may still start; none if there is no bound.
     budget: Option<u64>,
@@ -53,7 +57,8 @@ impl Tally {
 
     /// What has ended so far.
     pub(super) fn ended(&self) -> Ended {
-        self.lock().ended
+        let state = self.lock();
+        Ended { to_retry: state.waiting.len() as u64, ..state.ended }
     }
 
     /// How many more jobs may start, if that is bounded.
@@ -88,7 +93,11 @@ impl Tally {
         if finish.end == AttemptEnd::HandedBack {
             state.budget = state.budget.map(|budget| budget + 1);
         }
-        state.ended.add(lease, finish);
+        if state.ended.add(lease, finish) {
+            state.waiting.insert(lease.lease.job);
+        } else if finish.end != AttemptEnd::HandedBack {
+            state.waiting.remove(&lease.lease.job);
+        }
         if state.is_used_up() {
             self.0.used_up.notify_waiters();
         }
@@ -113,7 +122,8 @@ struct Size {
 }
 
 impl Ended {
-    fn add(&mut self, lease: &Lease, finish: &Finish) {
+    /// Whether the job waits for another attempt.
+    fn add(&mut self, lease: &Lease, finish: &Finish) -> bool {
         match &finish.end {
             AttemptEnd::Done { result } => {
                 self.done += 1;
@@ -122,9 +132,10 @@ impl Ended {
             AttemptEnd::Skipped { .. } => self.skipped += 1,
             AttemptEnd::Error { retry: RetryWish::Never, .. } => self.failed += 1,
             AttemptEnd::Error { .. } if lease.failures + 1 >= lease.max_attempts => self.failed += 1,
-            AttemptEnd::Error { .. } => self.to_retry += 1,
+            AttemptEnd::Error { .. } => return true,
             AttemptEnd::HandedBack => self.handed_back += 1,
         }
+        false
     }
 
     /// Jobs that are over.

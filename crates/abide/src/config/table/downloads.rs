@@ -8,6 +8,11 @@ section! {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
         }
+        /// Bytes that stay free on the disk of that directory; a download waits until there is room.
+        reserve_bytes: u64 = {
+            kind: Kind::Integer { min: 0, max: 1 << 50 },
+            default: DefaultValue::Integer(abide_fetch::limits::DISK_FLOOR_BYTES as i64),
+        }
         /// Downloads at the same time; with 0 the server runs none and leaves them to queue run.
         workers: usize = {
             kind: Kind::Integer { min: 0, max: 256 },

@@ -8,12 +8,12 @@ section! {
             kind: Kind::Switch,
             default: DefaultValue::Text("true"),
         }
-        /// Sockets at the same time; fewer if the system does not allow as many open files.
+        /// Sockets and tails at the same time; fewer if the system does not allow as many open files.
         max_sockets: u32 = {
             kind: Kind::Integer { min: 1, max: 1_000_000 },
             default: DefaultValue::Integer(16_384),
         }
-        /// How often access of an open socket is asked for again, in milliseconds; at least every 30 s.
+        /// How often access of open sockets, tails and exports is asked for again, in milliseconds; at least every 30 s.
         recheck_ms: u64 = {
             kind: Kind::Integer { min: 100, max: 30_000 },
             default: DefaultValue::Integer(30_000),

@@ -1,0 +1,133 @@
+//! Callbacks on their way in: a worker's report to its batch, in parts if it is long, and a hint to whoever waits for it.
+
+use crate::calls::{AttemptRef, Call, HaveAnswer, OkAnswer};
+use crate::limits::{PAGES_PER_PART, PART_BYTES, REPORT_PAGES};
+use crate::report::{PageOutput, Report, ReportStatus};
+use crate::service::Service;
+use crate::site::Site;
+use abide_engine::CallError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+
+/// Who waits for the callback of which task. A hint: what is true, the batch says.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    // Locked for a lookup at a time: callbacks come on any thread.
+    waiting: Mutex<HashMap<String, Arc<Notify>>>,
+}
+
+/// Waits for callbacks of one task until it is dropped.
+pub(crate) struct Waiting<'a> {
+    heard: &'a Heard,
+    task_id: String,
+    notify: Arc<Notify>,
+}
+
+impl Heard {
+    pub(crate) fn wait_for(&self, task_id: &str) -> Waiting<'_> {
+        let notify = Arc::new(Notify::new());
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.insert(task_id.to_owned(), Arc::clone(&notify));
+        drop(waiting);
+        Waiting { heard: self, task_id: task_id.to_owned(), notify }
+    }
+
+    fn came(&self, task_id: &str) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(notify) = waiting.get(task_id) {
+            notify.notify_one();
+        }
+    }
+}
+
+impl Waiting<'_> {
+    /// One came since this was last asked.
+    pub(crate) async fn came(&self) {
+        self.notify.notified().await;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.heard.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another attempt of the task may wait already.
+        if waiting.get(&self.task_id).is_some_and(|notify| Arc::ptr_eq(notify, &self.notify)) {
+            waiting.remove(&self.task_id);
+        }
+    }
+}
+
+impl Service {
+    /// Brings a worker's report to its batch.
+    pub async fn call_back(
+        &self,
+        batch: &str,
+        attempt: AttemptRef,
+        signature: String,
+        report: Report,
+    ) -> Result<OkAnswer, CallError> {
+        let succeeded = report.status == ReportStatus::Success;
+        let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
+        let task_id = attempt.task_id.clone();
+        let answer = bring(&self.site().await, batch, attempt, signature, report).await?;
+        self.metrics().called_back(succeeded, pixels.unwrap_or(0));
+        self.heard().came(&task_id);
+        Ok(answer)
+    }
+}
+
+async fn bring(
+    site: &Site,
+    batch: &str,
+    attempt: AttemptRef,
+    signature: String,
+    mut report: Report,
+) -> Result<OkAnswer, CallError> {
+    let mut in_parts = 0;
+    let pages = report.outputs.as_deref().unwrap_or_default();
+    if pages.len() > REPORT_PAGES {
+        let reason = format!("the worker reported {} pages, and {REPORT_PAGES} are taken", pages.len());
+        report = Report { task_id: report.task_id, retryable: Some(false), ..Report::error(reason) };
+    } else if fitting(pages) < pages.len() {
+        let pages = report.pages();
+        report.outputs = None;
+        in_parts = bring_pages(site, batch, &attempt, &signature, &pages).await?;
+    }
+    let report = Box::new(report);
+    site.ask(batch, &Call::Callback { attempt, signature, report, in_parts }).await
+}
+
+/// Brings pages part by part; how many the callback is to name.
+async fn bring_pages(
+    site: &Site,
+    batch: &str,
+    attempt: &AttemptRef,
+    signature: &str,
+    pages: &[PageOutput],
+) -> Result<u32, CallError> {
+    let total = u32::try_from(pages.len()).unwrap_or(u32::MAX);
+    let mut from = 0;
+    loop {
+        let rest = pages.get(from as usize..).unwrap_or_default();
+        let part = rest[..fitting(rest)].to_vec();
+        let (attempt, signature) = (attempt.clone(), signature.to_owned());
+        let call = Call::Pages { attempt, signature, from, pages: part };
+        let have = site.ask::<HaveAnswer>(batch, &call).await?.have;
+        match have.and_then(|have| u32::try_from(have).ok()) {
+            Some(have) if have > from && have < total => from = have,
+            // All are there, or no more are taken: what the callback then says, the batch judges.
+            Some(_) | None => return Ok(total),
+        }
+    }
+}
+
+/// As many of the first pages as one part holds.
+fn fitting(pages: &[PageOutput]) -> usize {
+    let mut bytes = 0;
+    let fits = pages.iter().take(PAGES_PER_PART).take_while(|page| {
+        bytes += serde_json::to_string(page).map_or(PART_BYTES, |text| text.len());
+        bytes <= PART_BYTES
+    });
+    fits.count().max(1).min(pages.len())
+}

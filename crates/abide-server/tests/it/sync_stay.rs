@@ -1,0 +1,107 @@
+//! Who was let in once and goes on reading: tails, and what they cost.
+
+use crate::client::Client;
+use crate::server::{SOCKETS, Server, every_service, sync_service};
+use crate::wire::Wire;
+use abide_engine::machine::MachineOptions;
+use abide_links::auth::Authority;
+use abide_server::Services;
+use abide_store::memory::MemoryStore;
+use serde_json::{Value, json};
+
+fn checked() -> Server {
+    let sync = sync_service(Authority::Checked { tokens: None });
+    let services = Services { sync: Some(sync), ..every_service() };
+    Server::with(MemoryStore::new(), MachineOptions::default(), services)
+}
+
+/// Begins a tail of `acme` and reads its head.
+fn tail(server: &Server, key: Option<&str>) -> Client {
+    let mut client = server.client();
+    let shown = key.map(|key| format!("Bearer {key}"));
+    let headers: Vec<(&str, &str)> = shown.iter().map(|shown| ("Authorization", shown.as_str())).collect();
+    let reply = client.request("GET /sync/acme/tail?after=0", &headers, "").unwrap();
+    assert_eq!(reply.status, 200, "{reply}");
+    client
+}
+
+/// Lines of a tail up to the first that `is_it`.
+fn lines(client: &mut Client, is_it: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    loop {
+        let line = client.line().unwrap();
+        lines.push(line);
+        if lines.last().is_some_and(|line| is_it(line)) {
+            return lines;
+        }
+    }
+}
+
+fn append(server: &Server, key: &str, name: &str) -> Value {
+    let body = json!({"events": [{"name": name}], "clientId": "c", "sessionId": "s", "key": name});
+    let reply = server.ask_as(key, "POST /sync/acme/events", &body.to_string());
+    assert_eq!(reply.status, 200, "{reply}");
+    reply.json()
+}
+
+#[test]
+fn a_tail_ends_when_its_key_is_revoked_and_says_why() {
+    let server = checked();
+    let made = |org: &str| server.ok("POST /links/keys", &json!({ "org": org }).to_string());
+    let (revoked, kept) = (made("acme"), made("acme"));
+    let key = |made: &Value| made["key"].as_str().unwrap().to_owned();
+    append(&server, &key(&kept), "first");
+    let mut tail = tail(&server, Some(&key(&revoked)));
+    lines(&mut tail, |line| line.contains("\"first\""));
+    server.ok(&format!("DELETE /links/keys/{}", revoked["id"].as_str().unwrap()), "");
+    let rest = lines(&mut tail, |line| line.starts_with("event: denied"));
+    append(&server, &key(&kept), "second");
+    assert!(!rest.concat().contains("second"), "{rest:?}");
+    assert!(lines(&mut tail, |line| line.starts_with("data: ")).concat().contains("Access denied"));
+}
+
+#[test]
+fn a_client_that_never_pauses_is_asked_for_access_like_everybody() {
+    let server = checked();
+    let made = server.ok("POST /links/keys", r#"{"org": "acme"}"#);
+    let key = made["key"].as_str().unwrap();
+    let query = format!("storeId=acme&transport=ws&payload=%257B%2522apiKey%2522%253A%2522{key}%2522%257D");
+    let mut wire = Wire::with(&server, &query).unwrap_or_else(|error| panic!("{error:?}"));
+    let flood = wire.flood();
+    server.ok(&format!("DELETE /links/keys/{}", made["id"].as_str().unwrap()), "");
+    // What was sent and not read may take the close frame with it.
+    wire.closed();
+    drop(wire);
+    assert!(flood.join().unwrap());
+}
+
+#[test]
+fn a_tail_is_counted_as_a_socket() {
+    let server = Server::start();
+    let _tails: Vec<Client> = (0..SOCKETS).map(|_| tail(&server, None)).collect();
+    let refused = server.ask("GET /sync/acme/tail", "");
+    assert!(refused.status == 429 && refused.body.contains("no more sockets"), "{refused}");
+    assert_eq!(Wire::with(&server, "storeId=s&transport=ws").err().map(|refused| refused.0), Some(429));
+}
+
+#[test]
+fn an_append_has_no_other_fields_and_no_empty_names() {
+    let server = Server::start();
+    let good = json!({"events": [{"name": "n", "args": 1}], "clientId": "c", "sessionId": "s", "key": "k"});
+    let mut cases = Vec::new();
+    for (field, value) in [("clientId", json!("")), ("sessionId", json!("")), ("more", json!(1))] {
+        let mut bad = good.clone();
+        bad[field] = value;
+        cases.push((field, bad));
+    }
+    for event in [json!({"name": "", "args": 1}), json!({"name": "n", "more": 1})] {
+        let mut bad = good.clone();
+        bad["events"][0] = event;
+        cases.push(("an event", bad));
+    }
+    for (what, bad) in cases {
+        let reply = server.ask("POST /sync/s/events", &bad.to_string());
+        assert_eq!(reply.status, 400, "{what}: {reply}");
+    }
+    server.ok("POST /sync/s/events", &good.to_string());
+}

@@ -1,0 +1,131 @@
+//! Files that mean harm, all in one batch: each fails with its reason, the batch goes on, nothing else is touched.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+use serde_json::{Value, json};
+
+use crate::pdf_writer::{document, write as write_pdf};
+use crate::scans::{
+    JPEG, SERVE, all, files, place_of_a_server, send, stage_files, staging, tiff, wait, write,
+};
+use crate::served::Served;
+use crate::tiff_writer::{CLASSIC, Flavour, Page, write as write_tiff};
+
+/// A TIFF that claims 136,902,082,592 bytes for one strip.
+fn claims_much() -> Vec<u8> {
+    let page = Page::new(8, 8, 1, 1, &[8]).strips(8, vec![vec![0; 64]]);
+    let mut file = write_tiff(Flavour { little: true, big_tiff: true }, &[page]);
+    let entry = file.windows(4).position(|four| four == [0x17, 0x01, 4, 0]).unwrap();
+    file[entry + 4..entry + 12].copy_from_slice(&136_902_082_592_u64.to_le_bytes());
+    file
+}
+
+/// A TIFF whose only directory follows itself.
+fn cyclic() -> Vec<u8> {
+    let page = Page::new(8, 8, 1, 1, &[8]).strips(8, vec![vec![0; 64]]);
+    let mut file = write_tiff(CLASSIC, &[page]);
+    let first: [u8; 4] = file[4..8].try_into().unwrap();
+    let end = file.len();
+    file[end - 4..].copy_from_slice(&first);
+    file
+}
+
+/// A PDF of 137 bytes whose pages are their own parents and whose table is before itself.
+fn looping() -> Vec<u8> {
+    let file = b"%PDF-1.1\n1 0 obj<</Pages 1 0 R/Kids[1 0 R]/Type/Pages>>endobj\nxref\n0 0\ntrailer<</Root 1 0 R/Prev 62>>\nstartxref\n62\n%%EOF";
+    let mut file = file.to_vec();
+    file.resize(137, b' ');
+    file
+}
+
+/// A PDF with arrays in arrays, 10,000 deep.
+fn nested() -> Vec<u8> {
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    write_pdf(&[
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        format!("<< /Type /Pages /Kids {deep} /Count 1 >>").into_bytes(),
+    ])
+}
+
+/// A PNG that claims 60,000 by 60,000 pixels in a few bytes.
+fn claims_pixels() -> Vec<u8> {
+    let mut file = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    file.extend(60_000_u32.to_be_bytes());
+    file.extend(60_000_u32.to_be_bytes());
+    file.extend([8, 2, 0, 0, 0]);
+    // The checksum of the header above.
+    file.extend(crc(&file[12..29]).to_be_bytes());
+    file.extend(b"\0\0\0\x0aIDATx\x9cc\0\0\0\x01\0\x01\0\0\0\0\0\0\0\0IEND\xae\x42\x60\x82");
+    file
+}
+
+/// The checksum of a PNG's chunk.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 },
+        )
+    })
+}
+
+/// Each with how its reason begins, and a part of it.
+fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str, &'static str)> {
+    let bomb = Page::new(60_000, 60_000, 8, 2, &[8; 3]).strips(60_000, vec![vec![0; 10]]);
+    let whole = tiff(40, 30, 1);
+    let giant = document(14_400_000, 14_400_000, "", &["0 0 1 1 re f"], &[]);
+    let (of_tiff, of_pdf, of_image) = ("TIFF_CONVERSION: ", "PDF_SPLITTING: ", "IMAGE_PROCESSING: ");
+    vec![
+        ("bomb.tif", write_tiff(CLASSIC, &[bomb]), of_tiff, "the page in pixels is 3600000000, more than"),
+        ("claim.tif", claims_much(), of_tiff, "the file is damaged"),
+        ("cut.tif", whole[..whole.len() / 2].to_vec(), of_tiff, "the file is damaged"),
+        ("cut-directory.tif", whole[..60].to_vec(), of_tiff, "the file is damaged"),
+        ("cycle.tif", cyclic(), of_tiff, "form a cycle"),
+        ("empty.tif", Vec::new(), of_tiff, "the file is empty"),
+        ("document.tif", b"%PDF-1.4 in a .tif".to_vec(), of_tiff, "the file is not TIFF but PDF"),
+        ("nested.pdf", nested(), of_pdf, "it has no readable page tree"),
+        ("loop.pdf", looping(), of_pdf, "it has no readable page tree"),
+        ("giant.pdf", giant, of_pdf, "more than"),
+        ("empty.pdf", Vec::new(), of_pdf, "the file is empty"),
+        ("picture.pdf", JPEG.to_vec(), of_pdf, "the file is not PDF but JPEG"),
+        ("claim.png", claims_pixels(), of_image, "more than"),
+        ("empty.jpg", Vec::new(), of_image, "the file is empty"),
+        ("words.jpg", b"only words".to_vec(), of_image, "the file is not an image that is decoded but text"),
+        ("cut.jpg", JPEG[..JPEG.len() / 2].to_vec(), of_image, "the file is damaged"),
+    ]
+}
+
+#[test]
+fn each_hostile_file_fails_with_its_reason_and_the_batch_goes_on() {
+    let place = place_of_a_server();
+    let beside = staging(&place).join("staging/other/kept.tif");
+    write(&beside, b"of another batch");
+    let hostile = hostile();
+    let mut scans = vec![("first.tif".to_owned(), tiff(40, 30, 1))];
+    scans.extend(hostile.iter().map(|(name, bytes, ..)| ((*name).to_owned(), bytes.clone())));
+    scans.push(("last.tif".to_owned(), tiff(40, 30, 2)));
+    scans.push(("misnamed.png".to_owned(), JPEG.to_vec()));
+    let message = stage_files(&staging(&place), "hostile", &scans);
+    let served = Served::start(&place, SERVE);
+    send(&served, &message);
+    let status = wait(&served, "hostile");
+    let counts = json!({ "total": hostile.len() + 3, "open": 0, "converted": 3, "passed_through": 0, "failed": hostile.len() });
+    assert_eq!((&status["status"], &status["inputs"]), (&json!("DONE"), &counts), "{status}");
+    let inputs = all(&served, "/preprocess/batches/hostile/inputs", "inputs");
+    for (name, _, phase, part) in &hostile {
+        let input = inputs.iter().find(|input| input["file_name"] == json!(name)).unwrap();
+        let reason = input["reason"].as_str().unwrap_or_default();
+        println!("{name}: {reason}");
+        assert_eq!(input["end"], json!("failed"), "{input}");
+        assert!(reason.starts_with(phase) && reason.len() > phase.len() && reason.contains(part), "{input}");
+    }
+    let tasks = all(&served, "/preprocess/batches/hostile/tasks", "tasks");
+    let tried_again: Vec<&Value> = tasks
+        .iter()
+        .filter(|task| task["retry_count"] != json!(0))
+        .map(|task| &task["input_file_name"])
+        .collect();
+    assert_eq!(tried_again, Vec::<&Value>::new(), "what cannot be read is not tried again");
+    assert_eq!(std::fs::read(&beside).unwrap(), b"of another batch");
+    let left = files(&place.path("work/data/work"));
+    assert_eq!(left, Vec::<std::path::PathBuf>::new(), "workers leave nothing behind");
+}

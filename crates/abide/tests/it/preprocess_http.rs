@@ -1,0 +1,262 @@
+//! Batches over HTTP: pages, hand-over, dead letters, a CDN, other sites' pages, and machines in flight.
+
+use serde_json::{Value, json};
+
+use crate::outside::Outside;
+use crate::pdf_writer::document;
+use crate::place::Place;
+use crate::scans::{
+    JPEG, SERVE, all, asset_of, files, follow, image, names, place_of_a_server, send, stage, stage_files,
+    staging, tiff, wait, write,
+};
+use crate::served::Served;
+use crate::tiff_writer::{self, CLASSIC, Page};
+
+/// A TIFF of so many pages.
+fn tiff_of_pages(pages: u8) -> Vec<u8> {
+    let page = |value: u8| Page::new(40, 30, 1, 1, &[8]).strips(30, vec![vec![value * 20; 40 * 30]]);
+    tiff_writer::write(CLASSIC, &(1..=pages).map(page).collect::<Vec<_>>())
+}
+
+/// A born-digital document whose pages say their number.
+fn book(pages: u32) -> Vec<u8> {
+    let font = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_vec();
+    let contents: Vec<String> =
+        (1..=pages).map(|page| format!("BT /F 12 Tf 10 40 Td (page {page} says so) Tj ET")).collect();
+    let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
+    document(120, 80, "/Font << /F 3 0 R >>", &contents, &[font])
+}
+
+/// What is waited for, looked for again and again, with a request in between.
+fn until<T>(served: &Served, look: impl Fn() -> Option<T>) -> T {
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        served.ok("GET /health", "");
+    }
+}
+
+#[test]
+fn pages_of_a_pdf_and_of_a_tiff_become_images_in_their_order() {
+    let place = place_of_a_server();
+    let served = Served::start(&place, SERVE);
+    let scans = [("book.pdf", book(3)), ("scan.tif", tiff_of_pages(2)), ("photo.jpg", JPEG.to_vec())];
+    let scans = scans.map(|(name, bytes)| (name.to_owned(), bytes));
+    send(&served, &stage_files(&staging(&place), "pages", &scans));
+    let status = wait(&served, "pages");
+    assert_eq!((&status["status"], &status["inputs"]["converted"]), (&json!("DONE"), &json!(3)), "{status}");
+    let expected = [
+        "book.pdf",
+        "book-p0001.jpg.ref.json",
+        "book-p0001.txt",
+        "book-p0002.jpg.ref.json",
+        "book-p0002.txt",
+        "book-p0003.jpg.ref.json",
+        "book-p0003.txt",
+        "scan.tif",
+        "scan-p0001.jpg.ref.json",
+        "scan-p0002.jpg.ref.json",
+        "photo.jpg.ref.json",
+    ];
+    assert_eq!(names(&served, "pages"), expected);
+    let folder = staging(&place).join("staging/pages/folder");
+    let text = std::fs::read_to_string(folder.join("book-p0002.txt")).unwrap();
+    assert!(text.contains("page 2 says so"), "{text:?}");
+    let tasks = all(&served, "/preprocess/batches/pages/tasks", "tasks");
+    let of_the_book = tasks.iter().find(|task| task["phase"] == json!("PDF_SPLITTING")).unwrap();
+    assert_eq!(of_the_book["pages"], json!(3), "{of_the_book}");
+    assert_eq!(of_the_book["output_file_name"], json!("book-p0001.jpg"), "output_* is the first page");
+    for task in tasks.iter().filter(|task| task["phase"] == json!("IMAGE_PROCESSING")) {
+        assert!(image(&served, &asset_of(task), "medium").starts_with(&[0xff, 0xd8]), "{task}");
+    }
+}
+
+#[test]
+fn a_finished_batch_is_handed_over_once_and_its_staging_emptied() {
+    // Whoever takes it is away at first, then wants a moment.
+    let receiver = Outside::start(|_, before| match before.len() {
+        0 => (500, None, json!({ "error": "asleep" })),
+        1 => (503, Some(("retry-after", "0.1")), Value::Null),
+        _ => (200, None, json!({ "success": true })),
+    });
+    let place =
+        place_of_a_server().env("WORKER_URL", &receiver.url()).env("ABIDE_PREPROCESS_STAGING_KEPT_MS", "0");
+    let served = Served::start(&place, SERVE);
+    let mut message = stage(&place, "given", 2);
+    message["root_pi"] = json!("01ROOT");
+    message["node_pis"] = json!({ "/folder": "01NODE" });
+    message["node_tips"] = json!({ "/folder": "bafy" });
+    message["node_versions"] = json!({ "/folder": 3 });
+    send(&served, &message);
+    let status = follow(&served, "given", |status| status["delivery"] == json!("delivered"));
+    assert_eq!(status["status"], json!("DONE"), "{status}");
+    let asked = receiver.asked();
+    assert_eq!(asked.len(), 3, "taken once: {asked:?}");
+    for asked in &asked {
+        assert_eq!(
+            (asked.method.as_str(), asked.path.as_str()),
+            ("POST", "/api/batches/given/enqueue-processed")
+        );
+        for field in ["root_pi", "node_pis", "node_tips", "node_versions"] {
+            assert_eq!(asked.body[field], message[field], "{field}");
+        }
+        let names: Vec<_> =
+            asked.body["files"].as_array().unwrap().iter().map(|file| &file["file_name"]).collect();
+        assert_eq!(
+            names,
+            ["image000.tiff", "image000.jpg.ref.json", "image001.tiff", "image001.jpg.ref.json"]
+        );
+        assert_eq!(asked.body["files"][1]["content_type"], json!("application/json"));
+        assert_eq!(asked.body["files"][0]["processing_config"], json!({ "ocr": true }));
+    }
+    until(&served, || files(&staging(&place)).is_empty().then_some(()));
+    let archived = files(&place.path("work/data/buckets/archive"));
+    assert!(!archived.is_empty(), "the archive stays");
+    assert_eq!(receiver.asked().len(), 3);
+}
+
+#[test]
+fn a_message_whose_manifest_cannot_be_read_is_a_dead_letter_until_it_is_sent_again() {
+    let place = place_of_a_server();
+    let served = Served::start(&place, SERVE);
+    let message = stage(&place, "torn", 1);
+    let manifest = staging(&place).join("staging/torn/_manifest.json");
+    let whole = std::fs::read(&manifest).unwrap();
+    write(&manifest, &whole[..whole.len() / 2]);
+    send(&served, &message);
+    let status = wait(&served, "torn");
+    assert_eq!(status["status"], json!("ERROR"), "{status}");
+    assert!(status["error"].as_str().unwrap().starts_with("the manifest cannot be read: "), "{status}");
+    let dead = served.ok("GET /v1/jobs?queue=preprocess-dlq", "")["jobs"].clone();
+    assert_eq!(dead.as_array().unwrap().len(), 1, "{dead}");
+    assert_eq!(dead[0]["payload"]["batch_id"], json!("torn"), "{dead}");
+    assert_eq!(dead[0]["payload"], message, "as it came");
+
+    write(&manifest, &whole);
+    send(&served, &dead[0]["payload"]);
+    let status = follow(&served, "torn", |status| status["status"] == json!("DONE"));
+    assert_eq!((&status["inputs"]["converted"], &status["error"]), (&json!(1), &Value::Null), "{status}");
+}
+
+#[test]
+fn a_cdn_is_told_of_assets_and_refs_point_to_it() {
+    let cdn = Outside::start(|asked, _| {
+        let id = asked.path.rsplit('/').next().unwrap_or_default();
+        (
+            201,
+            None,
+            json!({ "success": true, "assetId": id, "cdnUrl": format!("https://cdn.example/asset/{id}") }),
+        )
+    });
+    let place =
+        place_of_a_server().env("CDN_API_URL", &cdn.url()).env("CDN_PUBLIC_URL", "https://cdn.example");
+    let served = Served::start(&place, SERVE);
+    let scans = [("wide.tif".to_owned(), tiff(1_400, 20, 1)), ("small.jpg".to_owned(), JPEG.to_vec())];
+    send(&served, &stage_files(&staging(&place), "cdn", &scans));
+    let status = wait(&served, "cdn");
+    assert_eq!(status["inputs"]["converted"], json!(2), "{status}");
+    let tasks = served.ok("GET /preprocess/batches/cdn/tasks?phase=IMAGE_PROCESSING", "")["tasks"].clone();
+    let asked = cdn.asked();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    for task in tasks.as_array().unwrap() {
+        let asset = asset_of(task);
+        assert_eq!(task["ref_data"]["url"], json!(format!("https://cdn.example/asset/{asset}")));
+        let asked = asked.iter().find(|asked| asked.path == format!("/asset/{asset}")).unwrap();
+        assert_eq!(asked.method, "POST");
+        assert_eq!(asked.body["r2_key"], task["archive_r2_key"], "metadata only: {}", asked.body);
+        assert_eq!((&asked.body["url"], &asked.body["is_image"]), (&Value::Null, &json!(true)));
+        let variants: Vec<_> = asked.body["variants"].as_object().unwrap().keys().collect();
+        if task["input_file_name"] == json!("wide.jpg") {
+            assert_eq!(variants, ["medium", "original", "thumb"], "{}", asked.body);
+            assert_eq!(asked.body["variants"]["medium"]["width"], json!(1288));
+            assert_eq!(asked.body["default_variant"], json!("medium"));
+        } else {
+            assert_eq!(variants, ["original"], "never enlarged: {}", asked.body);
+        }
+    }
+}
+
+#[test]
+fn pages_of_other_sites_may_ask_and_call_back() {
+    let place = Place::new();
+    let served = Served::start(&place, SERVE);
+    let origin = [("Origin", "https://elsewhere.example"), ("Access-Control-Request-Method", "POST")];
+    let asked = |line: &str, headers: &[(&str, &str)], body: &str| {
+        served.client().request(line, headers, body).expect("an answer")
+    };
+    for path in ["/preprocess/callback/b/b_tiff_0000001", "/preprocess/status/b", "/preprocess/health"] {
+        let allowed = asked(&format!("OPTIONS {path}"), &origin, "");
+        assert_eq!(allowed.status, 204, "{path}: {allowed}");
+        assert_eq!(allowed.header("access-control-allow-origin"), Some("*"), "{path}");
+        assert_eq!(allowed.header("access-control-allow-methods"), Some("GET, POST, OPTIONS"), "{path}");
+        let headers = allowed.header("access-control-allow-headers").unwrap();
+        assert!(headers.starts_with("Content-Type"), "{path}: {headers}");
+    }
+    let healthy = asked("GET /preprocess/health", &origin[..1], "");
+    assert_eq!((healthy.status, healthy.header("access-control-allow-origin")), (200, Some("*")));
+    let report = r#"{"status":"error","error":"no"}"#;
+    let unknown = "POST /preprocess/callback/b/b_tiff_0000001?life=1&attempt=1&signature=00";
+    let refused = asked(unknown, &origin[..1], report);
+    assert_eq!(
+        (refused.status, refused.header("access-control-allow-origin")),
+        (404, Some("*")),
+        "{refused}"
+    );
+    let elsewhere = asked("OPTIONS /v1/jobs", &origin, "");
+    assert_eq!(elsewhere.header("access-control-allow-origin"), None, "{elsewhere}");
+}
+
+#[test]
+fn a_reset_destroys_machines_in_flight() {
+    // Machines that never call back.
+    let fly = Outside::start(|asked, before| match asked.method.as_str() {
+        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
+        "GET" => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
+        _ => (200, None, json!({ "ok": true })),
+    });
+    let place = Place::new()
+        .env("ABIDE_LAUNCHER_KIND", "fly")
+        .env("ABIDE_LAUNCHER_IN_FLIGHT", "8")
+        .env("ABIDE_LAUNCHER_FLY_API_URL", &fly.url())
+        .env("FLY_API_TOKEN", "token-of-a-test")
+        .env("FLY_APP_NAME", "tiffs")
+        .env("FLY_WORKER_IMAGE", "registry.example/tiff:1")
+        .env("ORCHESTRATOR_URL", "http://127.0.0.1:9/preprocess")
+        .env("ABIDE_LOG", "warn");
+    let served = Served::start(&place, SERVE);
+    let message = stage(&place, "stuck", 3);
+    send(&served, &message);
+    let ids = |method: &str| -> Vec<String> {
+        let asked = fly.asked().into_iter().filter(|asked| asked.method == method);
+        asked.map(|asked| asked.path).collect()
+    };
+    until(&served, || (ids("POST").len() == 3).then_some(()));
+    let known = || {
+        let tasks = served.ok("GET /preprocess/batches/stuck/tasks", "")["tasks"].clone();
+        let ids: Vec<String> = tasks
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|task| task["fly_machine_id"].as_str().map(str::to_owned))
+            .collect();
+        (ids.len() == 3).then_some(ids)
+    };
+    let mut machines = until(&served, known);
+    let reset = served.ok("POST /preprocess/admin/reset/stuck", "");
+    assert_eq!(reset["ok"], json!(true), "{reset}");
+    let mut destroyed = until(&served, || Some(ids("DELETE")).filter(|destroyed| destroyed.len() == 3));
+    destroyed.sort();
+    machines.sort();
+    assert_eq!(
+        destroyed,
+        machines.iter().map(|id| format!("/v1/apps/tiffs/machines/{id}")).collect::<Vec<_>>()
+    );
+    let status = served.ok("GET /preprocess/status/stuck", "");
+    assert_eq!(
+        (&status["status"], &status["error"]),
+        (&json!("ERROR"), &json!("manually reset")),
+        "{status}"
+    );
+    assert!(fly.asked().iter().all(|asked| asked.token.as_deref() == Some("Bearer token-of-a-test")));
+}
