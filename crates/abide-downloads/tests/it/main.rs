@@ -330,23 +330,3 @@ async fn a_host_is_free_for_the_next_file_while_one_is_put_in_its_place() {
     engine.stop().await;
     drop(waits);
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_download_that_has_left_its_host_does_not_ask_it_again_without_a_place() {
-    let server = Server::start(|request| without_robots(request, || reply(200, &[], b"hello")));
-    let dir = TempDir::new().unwrap();
-    let engine = start(&MemoryStore::new(), dir.path());
-    // The file has come, and there is no room for its record.
-    std::fs::create_dir(dir.path().join(".abide")).unwrap();
-    let full = dir.path().join(format!(".abide/{}.json.new", key_of(&server.url("/a"), "a")));
-    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
-
-    let job = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
-    let waits =
-        |view: &JobView| view.progress.as_ref().is_some_and(|note| note.to_string().contains("waits"));
-    wait(&engine, job, waits).await;
-    std::fs::remove_file(&full).unwrap();
-    let view = end(&engine, job).await;
-    assert_eq!((view.state, view.failures, view.attempt), (JobState::Done, 0, 2));
-    engine.stop().await;
-}
