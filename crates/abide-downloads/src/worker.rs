@@ -80,7 +80,8 @@ impl Downloads {
         job: &mut JobContext,
     ) -> Result<Downloaded, DownloadError> {
         loop {
-            let error = match run(&self.fetcher, download, job).await {
+            let mut has_left = false;
+            let error = match self.fetch(download, job, &mut has_left).await {
                 Err(error) => error,
                 Ok(ended) => {
                     self.hindrance.send_replace(None);
@@ -97,6 +98,53 @@ impl Downloads {
                 () = job.stopped() => return Err(DownloadError::Stopped),
                 () = tokio::time::sleep(wait) => {}
             }
+            if has_left {
+                // The host's place may be another's by now: it is asked again by whoever has one.
+                return Err(DownloadError::Stopped);
+            }
+        }
+    }
+
+    /// Runs the download until its end or until the job is to stop, and notes how far it is. Once everything has come, the
+    /// host is free for the next job, and `has_left` says so, unless it wants to be left alone: then the end frees it.
+    async fn fetch(
+        &self,
+        download: &Download,
+        job: &mut JobContext,
+        has_left: &mut bool,
+    ) -> Result<Downloaded, DownloadError> {
+        let (stop, arrived) = (Notify::new(), Notify::new());
+        let (progress, mut news) = watch::channel(None::<Progress>);
+        let tell = |now: Progress| {
+            progress.send_replace(Some(now));
+            if now.has_arrived {
+                arrived.notify_one();
+            }
+        };
+        let mut running = pin!(download.run_until(&self.fetcher, stop.notified(), tell));
+        let mut tick = tokio::time::interval(PROGRESS_EVERY);
+        let mut is_stopping = false;
+        loop {
+            tokio::select! {
+                ended = &mut running => return ended,
+                () = job.stopped(), if !is_stopping => {
+                    is_stopping = true;
+                    stop.notify_one();
+                }
+                () = arrived.notified() => {
+                    if self.rest_ms(&download.url).is_none() {
+                        job.vacate();
+                        *has_left = true;
+                    }
+                }
+                _ = tick.tick() => {
+                    let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
+                    if let Some(Progress { bytes, total, .. }) = latest {
+                        // A note that cannot be taken is one that people do not see; the download goes on.
+                        drop(job.progress(&json!({ "bytes": bytes, "total": total })));
+                    }
+                }
+            }
         }
     }
 
@@ -111,48 +159,19 @@ impl Downloads {
     /// Lets the other jobs of the host wait at its key, rather than each find out for itself: while its breaker is open,
     /// and between two requests if its robots.txt wants them apart.
     fn spare_host(&self, url: &str, finish: &mut Finish) {
-        let rests = [self.fetcher.resting_ms(url), self.fetcher.crawl_delay_ms(url)];
-        let Some(for_ms) = rests.into_iter().flatten().max() else { return };
+        let Some(for_ms) = self.rest_ms(url) else { return };
         for key in limit_keys(url).unwrap_or_default() {
             cool_down(finish, &key, for_ms);
         }
+    }
+
+    fn rest_ms(&self, url: &str) -> Option<i64> {
+        [self.fetcher.resting_ms(url), self.fetcher.crawl_delay_ms(url)].into_iter().flatten().max()
     }
 }
 
 impl Worker for Downloads {
     fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         Box::pin(self.clone().attempt(job))
-    }
-}
-
-/// Runs the download until its end or until the job is to stop, and notes how far it is.
-async fn run(
-    fetcher: &Fetcher,
-    download: &Download,
-    job: &mut JobContext,
-) -> Result<Downloaded, DownloadError> {
-    let stop = Notify::new();
-    let (progress, mut news) = watch::channel(None::<Progress>);
-    let tell = |now| {
-        progress.send_replace(Some(now));
-    };
-    let mut running = pin!(download.run_until(fetcher, stop.notified(), tell));
-    let mut tick = tokio::time::interval(PROGRESS_EVERY);
-    let mut is_stopping = false;
-    loop {
-        tokio::select! {
-            ended = &mut running => return ended,
-            () = job.stopped(), if !is_stopping => {
-                is_stopping = true;
-                stop.notify_one();
-            }
-            _ = tick.tick() => {
-                let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
-                if let Some(Progress { bytes, total }) = latest {
-                    // A note that cannot be taken is one that people do not see; the download goes on.
-                    drop(job.progress(&json!({ "bytes": bytes, "total": total })));
-                }
-            }
-        }
     }
 }

@@ -52,24 +52,33 @@ pub enum ProgressError {
     OverBound(#[from] OverBound),
 }
 
+/// What a worker says while it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// How far it is.
+    Progress(Json),
+    /// That it is through with what the job's limit keys guard.
+    Vacated,
+}
+
 /// One attempt of a job, as its worker sees it.
 #[derive(Debug)]
 pub struct JobContext {
     lease: Lease,
-    progress: mpsc::UnboundedSender<(Lease, Json)>,
+    says: mpsc::UnboundedSender<(Lease, Said)>,
     stop: watch::Receiver<bool>,
 }
 
 impl JobContext {
-    /// The attempt that `lease` allows, for whoever runs a worker: in the engine, or beside one as its remote worker. Notes
-    /// go to `progress`; `true` in `stop` asks the worker to stop.
+    /// The attempt that `lease` allows, for whoever runs a worker: in the engine, or beside one as its remote worker. What it
+    /// says goes to `says`; `true` in `stop` asks the worker to stop.
     #[must_use]
     pub fn new(
         lease: Lease,
-        progress: mpsc::UnboundedSender<(Lease, Json)>,
+        says: mpsc::UnboundedSender<(Lease, Said)>,
         stop: watch::Receiver<bool>,
     ) -> JobContext {
-        JobContext { lease, progress, stop }
+        JobContext { lease, says, stop }
     }
 
     /// Which job.
@@ -100,8 +109,16 @@ impl JobContext {
         let note = Json::encode(note)?;
         within("bytes in a progress note", PROGRESS_BYTES, note.len())?;
         // An engine that stops does not take notes any more, and the job is handed back anyway.
-        drop(self.progress.send((self.lease.clone(), note)));
+        drop(self.says.send((self.lease.clone(), Said::Progress(note))));
         Ok(())
+    }
+
+    /// Frees the places of the job's limit keys for others, while this goes on with what needs none: a host whose last byte
+    /// has come is free while the file is put in its place. Only once it has asked for the last time; an attempt that
+    /// fails afterwards takes them again.
+    pub fn vacate(&self) {
+        // An engine that stops frees everything.
+        drop(self.says.send((self.lease.clone(), Said::Vacated)));
     }
 
     /// Resolves when the job should stop: it was cancelled, lost its lease, or the engine is stopping.

@@ -90,6 +90,8 @@ pub struct Progress {
     pub bytes: u64,
     /// Bytes in all, if the server says.
     pub total: Option<u64>,
+    /// Whether everything has come: the host is not asked for anything more, and the file is only to be put in its place.
+    pub has_arrived: bool,
 }
 
 /// Makes the directory that downloads go to, if need be, or says why files cannot be saved there.

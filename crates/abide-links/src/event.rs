@@ -50,6 +50,11 @@ pub struct NewEvent {
 pub enum ToSync {
     /// Write these events behind the head.
     Append(Append),
+    /// Say how far the log goes, for somebody who must have read all of it: [`ToLinks::Head`] is the answer.
+    AskHead {
+        /// Who asks.
+        session: String,
+    },
 }
 
 /// Events by an author inside.
@@ -67,13 +72,20 @@ pub struct Append {
 }
 
 /// What `links/{store_id}` is sent by its `sync/{store_id}`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToLinks {
     /// There may be something to do: look. Sent on a push that has one of [`POKES`], and never with data.
     Poke,
     /// By itself: begin links that wait.
     Begin,
+    /// So far the log went when it was asked.
+    Head {
+        /// Who asked.
+        session: String,
+        /// The number of its last event.
+        head: i64,
+    },
 }
 
 /// Events for which the processor is poked.

@@ -65,6 +65,12 @@ pub const CATCH_UP_MS: i64 = 1_000;
 pub const LOOK_MS: i64 = 60_000;
 /// Attempts at a page or a summary.
 pub const ATTEMPTS: u32 = 3;
+/// Links that are known to lead to the same page as another.
+pub const DUPLICATES: usize = 100;
+/// Bytes of their ids.
+pub const DUPLICATES_BYTES: usize = 4_000;
+/// Links whose duplicates get what came of them in one turn.
+pub const HANDED_ON_PER_TURN: usize = 5;
 /// How long a link waits for a host that is left alone.
 pub const HOST_PATIENCE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Tags of one request.

@@ -55,6 +55,16 @@ pub struct Spent {
 }
 
 impl Spent {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Spent) -> Spent {
+        Spent {
+            requests: self.requests.saturating_add(other.requests),
+            usage: self.usage.plus(other.usage),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+        }
+    }
+
     /// What an answer took.
     #[must_use]
     pub fn of(answer: &Answer) -> Spent {

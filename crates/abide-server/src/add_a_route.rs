@@ -7,7 +7,7 @@ use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
 use crate::router::answering;
-use crate::{Admission, ServerOptions, Services, WithoutToken};
+use crate::{Admission, Bounds, ServerOptions, Services, WithoutToken};
 use abide_coordinator::{Call, Coordinator, No, Options, Reply, ToCoordinator};
 use abide_core::event::Sender;
 use abide_core::json::Json as JsonText;
@@ -112,7 +112,12 @@ async fn add_a_route() {
     let engine = Engine::start(store, registry, EngineOptions::default()).unwrap();
     let without_token = WithoutToken::MayDoNothing;
     let admission = Admission { without_token, local_token: Some(TOKEN.to_owned()) };
-    let options = ServerOptions { max_body_bytes: 1_000, services: Services::default(), admission };
+    let options = ServerOptions {
+        max_body_bytes: 1_000,
+        services: Services::default(),
+        admission,
+        bounds: Bounds::default(),
+    };
     let (_switch, drain) = DrainSwitch::new();
     let app = App::new(engine.clone(), options, drain);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -7,7 +7,7 @@ use crate::error::ApiError;
 use crate::feed::Feed;
 use crate::metrics::HttpMeter;
 use crate::poll::KnownWorkers;
-use crate::serve::ServerOptions;
+use crate::serve::{Bounds, ServerOptions};
 use crate::services::Services;
 use crate::sync::{Feeds, Sockets};
 use abide_core::commit::Reply;
@@ -20,10 +20,7 @@ use abide_store::{Answer, Read, Write, Written};
 use serde::Serialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tokio::sync::{Semaphore, SemaphorePermit};
-
-/// Requests that may wait at a time.
-pub(crate) const WAITS: usize = 512;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The engine and what the server knows about itself. Cheap to clone.
 #[derive(Clone)]
@@ -37,7 +34,7 @@ struct Shared {
     workers: KnownWorkers,
     feeds: Feeds,
     sockets: Sockets,
-    waits: Semaphore,
+    waits: Arc<Semaphore>,
     full_at: AtomicI64,
     feed: Feed,
     http: HttpMeter,
@@ -46,7 +43,8 @@ struct Shared {
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
         let access = Access::new(&options.admission);
-        let feed = Feed::new(engine.now());
+        let Bounds { waits, readers, .. } = options.bounds;
+        let feed = Feed::new(engine.now(), readers);
         let max_sockets = options.services.sync.as_ref().map_or(0, |sync| sync.max_sockets);
         App(Arc::new(Shared {
             engine,
@@ -56,7 +54,7 @@ impl App {
             workers: KnownWorkers::default(),
             feeds: Feeds::default(),
             sockets: Sockets::new(max_sockets),
-            waits: Semaphore::new(WAITS),
+            waits: Arc::new(Semaphore::new(waits)),
             full_at: AtomicI64::new(i64::MIN),
             feed,
             http: HttpMeter::default(),
@@ -99,9 +97,10 @@ impl App {
 
     /// A place for a request that waits for something to happen. Fewer than there are connections, so that those who do
     /// not wait always get through.
-    pub(crate) fn wait_place(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        self.0.waits.try_acquire().map_err(|_| {
-            let message = format!("{WAITS} requests wait already, as many as may: come back later");
+    pub(crate) fn wait_place(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.0.waits).try_acquire_owned().map_err(|_| {
+            let waits = self.options().bounds.waits;
+            let message = format!("{waits} requests wait already, as many as may: come back later");
             ApiError::new(ErrorCode::Overloaded, message).closing()
         })
     }

@@ -12,8 +12,6 @@ use http_body_util::BodyExt;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// How long a body may take to arrive.
-const ARRIVES: Duration = Duration::from_secs(30);
 /// How long the rest of a body that is too large is read and dropped, so that the client gets to read the answer.
 const LINGERS: Duration = Duration::from_secs(2);
 
@@ -27,7 +25,7 @@ impl<T: DeserializeOwned> FromRequest<App> for JsonBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<JsonBody<T>, ApiError> {
-        JsonBody::read(request, app.options().max_body_bytes, RAISE).await
+        JsonBody::read(request, app, app.options().max_body_bytes, RAISE).await
     }
 }
 
@@ -37,15 +35,15 @@ pub(crate) struct SmallBody<T, const BOUND: usize>(pub(crate) T);
 impl<T: DeserializeOwned, const BOUND: usize> FromRequest<App> for SmallBody<T, BOUND> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &App) -> Result<SmallBody<T, BOUND>, ApiError> {
-        let JsonBody(value) = JsonBody::read(request, BOUND, "send less at a time").await?;
+    async fn from_request(request: Request, app: &App) -> Result<SmallBody<T, BOUND>, ApiError> {
+        let JsonBody(value) = JsonBody::read(request, app, BOUND, "send less at a time").await?;
         Ok(SmallBody(value))
     }
 }
 
 impl<T: DeserializeOwned> JsonBody<T> {
-    async fn read(request: Request, bound: usize, remedy: &str) -> Result<JsonBody<T>, ApiError> {
-        let text = read(request.into_body(), bound, remedy).await?;
+    async fn read(request: Request, app: &App, bound: usize, remedy: &str) -> Result<JsonBody<T>, ApiError> {
+        let text = read(request.into_body(), app, bound, remedy).await?;
         if text.trim().is_empty() {
             return Err(ApiError::bad("the body is empty: send JSON"));
         }
@@ -65,7 +63,7 @@ impl FromRequest<App> for AnyBody {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<AnyBody, ApiError> {
-        let text = read(request.into_body(), app.options().max_body_bytes, RAISE).await?;
+        let text = read(request.into_body(), app, app.options().max_body_bytes, RAISE).await?;
         if text.trim().is_empty() {
             return Ok(AnyBody(Json::null()));
         }
@@ -89,8 +87,9 @@ fn not_json(reason: &str) -> ApiError {
     ApiError::bad(format!("the body cannot be read as the JSON that is expected here: {reason}"))
 }
 
-async fn read(mut body: Body, bound: usize, remedy: &str) -> Result<String, ApiError> {
-    let whole = tokio::time::timeout(ARRIVES, read_whole(&mut body, bound)).await;
+async fn read(mut body: Body, app: &App, bound: usize, remedy: &str) -> Result<String, ApiError> {
+    let arrives = app.options().bounds.arrives;
+    let whole = tokio::time::timeout(arrives, read_whole(&mut body, bound)).await;
     let bytes = match whole {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(Unread::TooLarge)) => {
@@ -103,7 +102,7 @@ async fn read(mut body: Body, bound: usize, remedy: &str) -> Result<String, ApiE
             return Err(ApiError::bad(format!("the body broke off: {reason}")));
         }
         Err(_) => {
-            let message = format!("the body did not arrive within {} s: send it again", ARRIVES.as_secs());
+            let message = format!("the body did not arrive within {arrives:?}: send it again");
             return Err(ApiError::new(ErrorCode::RequestTimeout, message));
         }
     };

@@ -16,8 +16,6 @@ use tokio::sync::{Semaphore, watch};
 const RING: usize = 4_096;
 /// Changes that a reader looks at in one go.
 const LOOKS: usize = 512;
-/// Readers at a time: fewer than connections, so that others get theirs.
-const READERS: usize = 256;
 
 /// The ring and those who wait for it to grow.
 #[derive(Debug)]
@@ -94,9 +92,10 @@ impl Filter {
 }
 
 impl Feed {
-    pub(crate) fn new(boot: Time) -> Feed {
+    /// One that so many may read at a time.
+    pub(crate) fn new(boot: Time, readers: usize) -> Feed {
         let ring = Ring { first: 1, entries: VecDeque::new() };
-        let places = Arc::new(Semaphore::new(READERS));
+        let places = Arc::new(Semaphore::new(readers));
         Feed { boot, ring: Mutex::new(ring), head: watch::channel(1).0, places }
     }
 
@@ -229,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_goes_on_where_it_was_and_sees_what_it_asked_for() {
-        let feed = Feed::new(Time(7));
+        let feed = Feed::new(Time(7), 1);
         let start = feed.head();
         push(&feed, vec![paused("a"), paused("b"), Change::DeadGone { id: DeadId(1) }]);
         push(&feed, vec![paused("c")]);
@@ -244,7 +243,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_too_far_behind_or_of_another_server_starts_anew() {
-        let feed = Feed::new(Time(7));
+        let feed = Feed::new(Time(7), 1);
         let start = feed.head();
         for _ in 0..=RING {
             push(&feed, vec![paused("a")]);

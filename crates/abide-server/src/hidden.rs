@@ -19,8 +19,13 @@ const OWNED: [&str; 3] = [SYNC, LINKS, keys::KIND];
 
 /// Whether `caller` may look into `object`.
 pub(crate) fn may_look_into(object: &ObjectKey, caller: Caller) -> Result<(), ApiError> {
-    let role = if OWNED.contains(&object.kind.as_str()) { Role::Admin } else { Role::Read };
+    let role = if is_owned(object) { Role::Admin } else { Role::Read };
     enough(caller, role)
+}
+
+/// Whether `object` belongs to an organization.
+pub(crate) fn is_owned(object: &ObjectKey) -> bool {
+    OWNED.contains(&object.kind.as_str())
 }
 
 /// Whether what is about `object`, or about work for it, says more than `caller` may know.

@@ -45,7 +45,7 @@ pub use code::ErrorCode;
 pub use role::{Grant, Role};
 pub use route::RouteInfo;
 pub use router::routes;
-pub use serve::{ServerOptions, serve};
+pub use serve::{Bounds, ServerOptions, serve};
 pub use services::{
     CoordinatorService, EntitiesService, LinksService, PipelineService, Services, SyncService, Watch,
 };

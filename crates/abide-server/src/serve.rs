@@ -19,11 +19,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Connections at a time; the next ones wait. Below the 1,024 open files that many systems allow a process, so that the
-/// store can always open its own.
-const CONNECTIONS: usize = 768;
-/// How long the head of a request may take to arrive, and how long a connection may be idle.
-const HEAD_ARRIVES: Duration = Duration::from_secs(30);
 /// How long sockets may take to have their last push answered and to close.
 const SOCKETS_CLOSE: Duration = Duration::from_secs(3);
 /// How long a client may take nothing of the answer that it is sent.
@@ -32,6 +27,27 @@ const TAKES: Duration = Duration::from_secs(30);
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: no file is left for it, most likely.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What clients may take of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Connections at a time; the next ones wait. Sockets of the sync protocol are counted apart.
+    pub connections: usize,
+    /// Of these, requests that wait for something to happen: polls of workers, tickets, tails of logs.
+    pub waits: usize,
+    /// And readers of the live feed. Together with the waits fewer than connections, so that those who do not wait
+    /// always get through.
+    pub readers: usize,
+    /// How long the head of a request may take to arrive, how long its body, and how long a connection may be idle.
+    pub arrives: Duration,
+}
+
+impl Default for Bounds {
+    /// Connections below the 1,024 open files that many systems allow a process, so that the store can always open its own.
+    fn default() -> Bounds {
+        Bounds { connections: 768, waits: 448, readers: 192, arrives: Duration::from_secs(30) }
+    }
+}
 
 /// How a server behaves.
 #[derive(Debug, Clone)]
@@ -42,6 +58,8 @@ pub struct ServerOptions {
     pub services: Services,
     /// Whom it lets in.
     pub admission: Admission,
+    /// What clients may take of it.
+    pub bounds: Bounds,
 }
 
 /// Answers requests on `listener` until `shutdown` resolves; then takes no more, lets what is under way finish, stops
@@ -53,13 +71,14 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let (switch, drain) = DrainSwitch::new();
+    let bounds = options.bounds;
     let app = App::new(engine.clone(), options, drain.clone());
     let (watching, changes) = (app.clone(), engine.changes());
     let feed = tokio::spawn(async move { watching.feed().fill(changes).await });
     let router = router(app.clone());
     let mut connections = JoinSet::new();
     tokio::select! {
-        () = accept(&listener, &router, &drain, &mut connections) => {}
+        () = accept(&listener, &router, &drain, bounds, &mut connections) => {}
         () = shutdown => {}
     }
     switch.begin();
@@ -83,13 +102,19 @@ async fn ended(connections: &mut JoinSet<()>) {
 }
 
 /// Accepts connections for ever.
-async fn accept(listener: &TcpListener, router: &Router, drain: &Drain, connections: &mut JoinSet<()>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+async fn accept(
+    listener: &TcpListener,
+    router: &Router,
+    drain: &Drain,
+    bounds: Bounds,
+    connections: &mut JoinSet<()>,
+) {
+    let places = Arc::new(Semaphore::new(bounds.connections));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(connection(stream, place, router.clone(), drain.clone()));
+                connections.spawn(connection(stream, place, router.clone(), drain.clone(), bounds.arrives));
             }
             Err(error) => {
                 tracing::warn!(target: "http", %error, "a connection could not be accepted");
@@ -106,13 +131,14 @@ fn connection(
     place: OwnedSemaphorePermit,
     router: Router,
     drain: Drain,
+    arrives: Duration,
 ) -> impl Future<Output = ()> + Send + 'static {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_ARRIVES)
+        .header_read_timeout(arrives)
         .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router))
         .with_upgrades();
     async move {

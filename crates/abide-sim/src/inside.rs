@@ -30,6 +30,10 @@ impl World<'_> {
             let at = in_ms / 2;
             self.happen_in(at, Happening::Arrive(of, Box::new(Input::Progressed { lease, note })));
         }
+        if self.workers.once_in(4) {
+            let at = self.workers.between(0, in_ms);
+            self.happen_in(at, Happening::Arrive(of, Box::new(Input::Vacated { lease })));
+        }
         self.end_job(of, in_ms, lease, finish.clone());
         if self.may(Fault::BadWorker) && self.workers.once_in(12) {
             self.counts.one("inside: ended twice");

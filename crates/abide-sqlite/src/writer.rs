@@ -62,6 +62,7 @@ impl<'a> Writer<'a> {
             Write::Claim(claim) => Written::Claimed(self.claim(claim)?),
             Write::Renew { leases, lease_ms } => Written::Renewed(self.renew(leases, *lease_ms)?),
             Write::Progress { lease, progress } => Written::Progressed(self.progress(lease, progress)?),
+            Write::Vacate { lease } => Written::Vacated(self.vacate(lease)?),
             Write::Finish { lease, finish, seed } => Written::Finished(self.finish(lease, finish, *seed)?),
             Write::ReleaseExpired => Written::Released(self.release_expired()?),
             Write::Disown { life, held } => Written::Released(self.disown(*life, held)?),

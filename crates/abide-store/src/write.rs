@@ -68,6 +68,12 @@ pub enum Write {
         /// What to note.
         progress: Json,
     },
+    /// The worker is through with what the job's limit keys guard: their places are free for others while it still runs.
+    /// Its queue's own key stays taken.
+    Vacate {
+        /// Whose.
+        lease: LeaseRef,
+    },
     /// Ends an attempt: exactly once, freeing its limits, telling the owner if the job is over.
     Finish {
         /// Whose.
@@ -331,6 +337,8 @@ pub enum Written {
     Renewed(Vec<Renewal>),
     /// To [`Write::Progress`].
     Progressed(Result<(), LeaseLost>),
+    /// To [`Write::Vacate`].
+    Vacated(Result<(), LeaseLost>),
     /// To [`Write::Finish`].
     Finished(Result<Finished, LeaseLost>),
     /// To [`Write::ReleaseExpired`] and [`Write::Disown`]: the jobs whose leases ended.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
 use abide_entities::EntityStore;
-use abide_server::{Admission, BackupService, NoBackup, ServerOptions, serve};
+use abide_server::{Admission, BackupService, Bounds, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -122,6 +122,7 @@ impl Host {
             max_body_bytes: config.server.max_body_bytes,
             services,
             admission: Admission { without_token, local_token },
+            bounds: Bounds::default(),
         };
         let (stop, told) = oneshot::channel();
         let (serving, ended) = (engine.clone(), engine.clone());

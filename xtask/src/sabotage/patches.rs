@@ -78,8 +78,8 @@ pub(super) const PATCHES: &[Patch] = &[
     Patch {
         name: "double-free a limit",
         file: "crates/abide-store/src/memory/attempts.rs",
-        find: "        for key in &keys {\n            self.free_key(key);",
-        replace: "        for key in &keys {\n            self.free_key(key);\n            self.free_key(key);",
+        find: "        for key in self.job(id).keys_held() {\n            self.free_key(&key);",
+        replace: "        for key in self.job(id).keys_held() {\n            self.free_key(&key);\n            self.free_key(&key);",
         catcher: SOME,
     },
     Patch {
@@ -162,8 +162,8 @@ pub(super) const PATCHES: &[Patch] = &[
     Patch {
         name: "leave leases that nobody knows of",
         file: "crates/abide-engine/src/machine/settle.rs",
-        find: "                Some(WriteFor::Claim { .. }) => self.jobs.lose_a_claim(),\n",
-        replace: "                Some(WriteFor::Claim { .. }) => {}\n",
+        find: "                Some(WriteFor::Claim { pool, slots }) => self.jobs.lose_a_claim(pool, slots),\n",
+        replace: "                Some(WriteFor::Claim { pool, slots }) => self.jobs.claim_again(pool, slots),\n",
         catcher: Catcher::Test("abide-engine", "machine::a_claim_whose_answer_is_lost_costs"),
     },
     Patch {

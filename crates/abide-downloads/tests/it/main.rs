@@ -13,6 +13,7 @@ use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_store::memory::MemoryStore;
 use abide_store::view::JobView;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -299,4 +300,33 @@ async fn a_stopped_engine_hands_back_and_the_next_goes_on() {
     assert!(result["resumed_from"].as_u64().unwrap() >= 1_048_576, "{result}");
     assert_eq!(std::fs::read(result["path"].as_str().unwrap()).unwrap(), body);
     engine.stop().await;
+}
+
+/// The name under which the things of a download are kept.
+fn key_of(url: &str, stem: &str) -> String {
+    let hash = Sha256::digest([url.as_bytes(), &[0], stem.as_bytes()].concat());
+    hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_free_for_the_next_file_while_one_is_put_in_its_place() {
+    let server = Server::start(|request| without_robots(request, || reply(200, &[], b"hello")));
+    let dir = TempDir::new().unwrap();
+    let engine = start(&MemoryStore::new(), dir.path());
+    let one = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    engine.set_limit(LimitKey::new("host:*").unwrap(), Some(one)).await.unwrap();
+    // Whoever opens this to write waits until somebody reads: the record of the first file cannot be written.
+    std::fs::create_dir(dir.path().join(".abide")).unwrap();
+    let pipe = dir.path().join(format!(".abide/{}.json.new", key_of(&server.url("/a"), "a")));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+
+    let first = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    let second = enqueue(&engine, json!({"artifact_id": "b", "url": server.url("/b")})).await;
+    assert_eq!(end(&engine, second).await.state, JobState::Done);
+    assert_eq!(engine.job(first).await.unwrap().unwrap().state, JobState::Running);
+    assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"hello", "only its record is missing");
+    let waits = std::fs::File::open(&pipe).unwrap();
+    std::fs::remove_file(&pipe).unwrap();
+    engine.stop().await;
+    drop(waits);
 }

@@ -10,11 +10,10 @@ use crate::machine::{AskId, CallId, Input, Machine, Notice, Output, Witness, Wri
 use crate::meter::Meter;
 use crate::registry::Registry;
 use crate::telemetry::{Telemetry, in_trace};
-use crate::worker::JobContext;
+use crate::worker::{JobContext, Said};
 use abide_core::commit::Reply;
 use abide_core::event::EventRef;
 use abide_core::job::{AttemptEnd, Finish, JobId, Lease, LeaseRef};
-use abide_core::json::Json;
 use abide_core::limits::CLOCK_JUMP_MS;
 use abide_core::seed::Secret;
 use abide_core::time::Time;
@@ -55,7 +54,7 @@ pub(super) struct Core {
     meter: Arc<Meter>,
     telemetry: Arc<dyn Telemetry>,
     inbox: Sender<Message>,
-    progress: tokio_mpsc::UnboundedSender<(Lease, Json)>,
+    says: tokio_mpsc::UnboundedSender<(Lease, Said)>,
     answers: tokio_mpsc::UnboundedSender<Vec<Answer>>,
     calls: HashMap<CallId, oneshot::Sender<Result<Reply, CallError>>>,
     asks: HashMap<AskId, oneshot::Sender<Result<Written, StoreError>>>,
@@ -148,11 +147,14 @@ impl Core {
         alive: watch::Sender<()>,
     ) -> Core {
         let EngineOptions { machine, drain_ms, clock, telemetry, .. } = options;
-        let (progress, mut notes) = tokio_mpsc::unbounded_channel::<(Lease, Json)>();
+        let (says, mut said) = tokio_mpsc::unbounded_channel::<(Lease, Said)>();
         let to_machine = inbox.clone();
         runtime.spawn(async move {
-            while let Some((lease, note)) = notes.recv().await {
-                let input = Input::Progressed { lease: lease.lease, note };
+            while let Some((Lease { lease, .. }, word)) = said.recv().await {
+                let input = match word {
+                    Said::Progress(note) => Input::Progressed { lease, note },
+                    Said::Vacated => Input::Vacated { lease },
+                };
                 if to_machine.send(Message::Input(input)).is_err() {
                     return;
                 }
@@ -169,7 +171,7 @@ impl Core {
             meter,
             telemetry,
             inbox,
-            progress,
+            says,
             answers,
             calls: HashMap::new(),
             asks: HashMap::new(),
@@ -397,7 +399,7 @@ impl Core {
         let worker = self.pools.pools()[pool].worker.clone();
         let (stop, stopped) = watch::channel(false);
         let lease_ref = lease.lease;
-        let context = JobContext::new(lease, self.progress.clone(), stopped);
+        let context = JobContext::new(lease, self.says.clone(), stopped);
         let (meter, leased) = (self.meter.clone(), tokio::time::Instant::now());
         let span = self.telemetry.attempt(context.lease());
         let trace = context.lease().trace.clone();

@@ -73,6 +73,11 @@ pub enum Input {
         /// What it says.
         note: Json,
     },
+    /// A job of this process is through with what its limit keys guard.
+    Vacated {
+        /// Which.
+        lease: LeaseRef,
+    },
     /// Wall time and elapsed time disagree by this much more than before.
     ClockJumped {
         /// By how much.

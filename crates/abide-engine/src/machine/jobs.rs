@@ -32,7 +32,10 @@ struct PoolState {
     running: usize,
     /// There may be a job to claim.
     hint: bool,
-    claiming: bool,
+    /// Slots that claims on their way may fill.
+    reserved: usize,
+    /// Ends of jobs bring others forward: those who wait at a limit. The next claim goes with the end, in one write.
+    refills: bool,
     /// There may be one then.
     next_at: Option<Time>,
 }
@@ -53,7 +56,8 @@ impl Jobs {
                 slots: pool.slots,
                 running: 0,
                 hint: false,
-                claiming: false,
+                reserved: 0,
+                refills: false,
                 next_at: None,
             })
             .collect();
@@ -61,11 +65,11 @@ impl Jobs {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty() && !self.lost_a_claim && !self.pools.iter().any(|pool| pool.claiming)
+        self.running.is_empty() && !self.lost_a_claim && self.pools.iter().all(|pool| pool.reserved == 0)
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {
-        let has_slot = |pool: &&PoolState| pool.running < pool.slots && !pool.claiming;
+        let has_slot = |pool: &&PoolState| pool.free() > 0;
         let next = self.pools.iter().filter(has_slot).fold(None, |at, pool| earliest(at, pool.next_at));
         earliest(next, self.heartbeat_at)
     }
@@ -83,7 +87,9 @@ impl Jobs {
     /// There are jobs for all pools of this queue and kind but those that have `looked`.
     pub(super) fn hint(&mut self, queue: &QueueName, kind: &JobKind, looked: &[usize]) {
         for (index, pool) in self.pools.iter_mut().enumerate() {
-            pool.hint |= pool.queue == *queue && pool.kind == *kind && !looked.contains(&index);
+            let is_for_it = pool.queue == *queue && pool.kind == *kind && !looked.contains(&index);
+            pool.hint |= is_for_it;
+            pool.refills |= is_for_it;
         }
     }
 
@@ -104,20 +110,27 @@ impl Jobs {
         }
     }
 
-    pub(super) fn lose_a_claim(&mut self) {
+    /// The answer to a claim for `slots` of a pool was lost.
+    pub(super) fn lose_a_claim(&mut self, index: usize, slots: usize) {
         self.lost_a_claim = true;
+        self.claim_again(index, slots);
+    }
+
+    /// A claim for `slots` of a pool gave nothing that is known of: ask again.
+    pub(super) fn claim_again(&mut self, index: usize, slots: usize) {
+        let pool = &mut self.pools[index];
+        pool.reserved -= slots;
+        pool.hint = true;
     }
 
     pub(super) fn know_all_leases(&mut self) {
         self.lost_a_claim = false;
     }
+}
 
-    /// Claims under way were lost with the store's connection.
-    pub(super) fn forget_claims(&mut self) {
-        for pool in &mut self.pools {
-            pool.claiming = false;
-            pool.hint = true;
-        }
+impl PoolState {
+    fn free(&self) -> usize {
+        self.slots - self.running - self.reserved
     }
 }
 
@@ -179,11 +192,11 @@ impl Machine {
         }
         for index in 0..self.jobs.pools.len() {
             let pool = &mut self.jobs.pools[index];
-            let free = pool.slots - pool.running;
-            if free == 0 || pool.claiming || !pool.hint {
+            let slots = pool.free().min(CLAIM_ITEMS);
+            if slots == 0 || !pool.hint {
                 continue;
             }
-            pool.claiming = true;
+            pool.reserved += slots;
             pool.hint = false;
             pool.next_at = None;
             let claim = Claim {
@@ -191,19 +204,20 @@ impl Machine {
                 life: Some(life),
                 queues: vec![pool.queue.clone()],
                 kinds: vec![pool.kind.clone()],
-                max: free.min(CLAIM_ITEMS),
+                max: slots,
                 lease_ms: self.options.lease_ms,
                 seed: self.secret.draw(),
                 key: None,
             };
-            self.write(WriteFor::Claim { pool: index }, Write::Claim(claim));
+            self.write(WriteFor::Claim { pool: index, slots }, Write::Claim(claim));
         }
     }
 
-    pub(super) fn claimed(&mut self, index: usize, claimed: Claimed) {
+    pub(super) fn claimed(&mut self, index: usize, slots: usize, claimed: Claimed) {
         let pool = &mut self.jobs.pools[index];
-        pool.claiming = false;
+        pool.reserved -= slots;
         pool.hint |= claimed.more;
+        pool.refills &= claimed.more || !claimed.leases.is_empty();
         pool.next_at = earliest(pool.next_at, claimed.next_at);
         pool.running += claimed.leases.len();
         if !claimed.leases.is_empty() {
@@ -220,19 +234,14 @@ impl Machine {
         }
     }
 
-    /// A claim failed with the store: ask again.
-    pub(super) fn claim_failed(&mut self, index: usize) {
-        let pool = &mut self.jobs.pools[index];
-        pool.claiming = false;
-        pool.hint = true;
-    }
-
     pub(super) fn job_ended(&mut self, lease: LeaseRef, mut finish: Finish) {
         if self.jobs.running.get(&lease.job).is_none_or(|running| running.lease != lease) {
             return;
         }
         if let Some(ended) = self.jobs.running.remove(&lease.job) {
-            self.jobs.pools[ended.pool].running -= 1;
+            let pool = &mut self.jobs.pools[ended.pool];
+            pool.running -= 1;
+            pool.hint |= pool.refills;
         }
         finish.bound();
         let seed = self.secret.draw();
@@ -245,6 +254,15 @@ impl Machine {
         {
             self.write(WriteFor::Progress, Write::Progress { lease, progress: note });
         }
+    }
+
+    pub(super) fn job_vacated(&mut self, lease: LeaseRef) {
+        let Some(running) = self.jobs.running.get(&lease.job).filter(|running| running.lease == lease) else {
+            return;
+        };
+        let pool = &mut self.jobs.pools[running.pool];
+        pool.hint |= pool.refills;
+        self.write(WriteFor::Vacate, Write::Vacate { lease });
     }
 
     pub(super) fn renewed(&mut self, leases: &[LeaseRef], renewals: &[Renewal]) {

@@ -151,6 +151,7 @@ impl Machine {
             Input::Reopened => self.reopened(),
             Input::Ended { lease, finish } => self.job_ended(lease, finish),
             Input::Progressed { lease, note } => self.job_progressed(lease, note),
+            Input::Vacated { lease } => self.job_vacated(lease),
             Input::ClockJumped { by_ms } => self.clock_jumped(by_ms),
             Input::Drain => self.drain(),
         }

@@ -29,9 +29,12 @@ pub(super) enum WriteFor {
     Crash,
     Claim {
         pool: usize,
+        /// So many of its slots wait for the answer.
+        slots: usize,
     },
     Renew(Vec<LeaseRef>),
     Progress,
+    Vacate,
     Finish(LeaseRef),
     Disown,
     Release,
@@ -58,7 +61,7 @@ impl Machine {
                 // Pools whose claim was the last in the batch: it has seen what the batch made ready.
                 let mut looked = Vec::new();
                 for (token, written) in tokens.into_iter().zip(written) {
-                    if let Some(WriteFor::Claim { pool }) = self.writes.get(&token) {
+                    if let Some(WriteFor::Claim { pool, .. }) = self.writes.get(&token) {
                         looked.push(*pool);
                     } else {
                         looked.clear();
@@ -105,7 +108,9 @@ impl Machine {
                 self.timetable.lease(Some(self.now));
                 self.timetable.prune(Some(self.now));
             }
-            (WriteFor::Claim { pool }, Written::Claimed(claimed)) => self.claimed(pool, claimed),
+            (WriteFor::Claim { pool, slots }, Written::Claimed(claimed)) => {
+                self.claimed(pool, slots, claimed)
+            }
             (WriteFor::Renew(leases), Written::Renewed(renewals)) => self.renewed(&leases, &renewals),
             (WriteFor::Release, Written::Released(_)) => self.ask_for_timers(),
             (WriteFor::Disown, Written::Released(_)) => self.jobs.know_all_leases(),
@@ -113,6 +118,7 @@ impl Machine {
             (WriteFor::Prune, Written::Removed(removed)) => self.removed(false, removed.more),
             (WriteFor::Crash, Written::EventFailed(_))
             | (WriteFor::Progress, Written::Progressed(_))
+            | (WriteFor::Vacate, Written::Vacated(_))
             | (WriteFor::Finish(_), Written::Finished(_))
             | (WriteFor::Regrant | WriteFor::Worker, Written::Set) => {}
             (purpose, written) => unreachable!("the store answered {purpose:?} with {written:?}"),
@@ -207,12 +213,12 @@ impl Machine {
             match purpose {
                 WriteFor::Turn(id) => self.turns_not_written(id, tokens, &error),
                 WriteFor::Ask(ask) => self.out.push(Output::Told(ask, Err(error.clone()))),
-                WriteFor::Claim { pool } => self.claim_failed(pool),
+                WriteFor::Claim { pool, slots } => self.jobs.claim_again(pool, slots),
                 WriteFor::Sweep => self.removed(true, true),
                 WriteFor::Prune => self.removed(false, true),
                 WriteFor::Release => self.timetable.lease(Some(self.now)),
-                // Asked again after the pause, for what is held then.
-                WriteFor::Disown | WriteFor::Progress => {}
+                // Asked again after the pause, for what is held then; and an end frees what was not vacated.
+                WriteFor::Disown | WriteFor::Progress | WriteFor::Vacate => {}
                 WriteFor::Renew(_)
                 | WriteFor::Fail { .. }
                 | WriteFor::Begin
@@ -309,7 +315,7 @@ impl Machine {
                 ) => {
                     self.retries.push((purpose, write));
                 }
-                Some(WriteFor::Claim { .. }) => self.jobs.lose_a_claim(),
+                Some(WriteFor::Claim { pool, slots }) => self.jobs.lose_a_claim(pool, slots),
                 Some(
                     WriteFor::Turn(_)
                     | WriteFor::Fail { .. }
@@ -317,6 +323,7 @@ impl Machine {
                     | WriteFor::Crash
                     | WriteFor::Disown
                     | WriteFor::Progress
+                    | WriteFor::Vacate
                     | WriteFor::Release
                     | WriteFor::Sweep
                     | WriteFor::Prune,
@@ -328,7 +335,6 @@ impl Machine {
         self.writes.retain(|_, purpose| !matches!(purpose, WriteFor::Turn(_) | WriteFor::Fail { .. }));
         self.retries.retain(|(purpose, _)| !matches!(purpose, WriteFor::Fail { .. }));
         self.stalled_until = Some(self.now);
-        self.jobs.forget_claims();
         self.drop_passes();
         self.out.push(Output::Reopen);
     }

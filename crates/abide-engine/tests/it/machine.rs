@@ -4,8 +4,9 @@ use crate::objects::{Do, Puppet};
 use abide_core::event::Consumes;
 use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, NewJob};
 use abide_core::json::Json;
+use abide_core::limit::LimitPolicy;
 use abide_core::limits::TURN_ATTEMPTS;
-use abide_core::name::{JobKind, QueueName};
+use abide_core::name::{JobKind, LimitKey, QueueName};
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{
@@ -218,6 +219,8 @@ fn kind(write: &Write) -> &'static str {
         Write::Enqueue { .. } => "enqueue",
         Write::Claim(_) => "claim",
         Write::Commit(_) => "commit",
+        Write::Finish { .. } => "finish",
+        Write::Vacate { .. } => "vacate",
         _ => "other",
     }
 }
@@ -380,4 +383,34 @@ fn a_job_and_its_claim_go_out_together_and_nothing_is_claimed_for_nothing() {
     }
     assert_eq!((desk.started.len(), desk.count(is_claim) - before <= 5), (0, true));
     assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn what_frees_a_place_at_a_limit_and_the_claim_of_the_next_go_out_together() {
+    let mut desk = Desk::new();
+    let key = LimitKey::new("host:a").unwrap();
+    let one = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    desk.ask(Write::SetLimit { key: key.clone(), policy: Some(one) });
+    let jobs = (0..5).map(|_| NewJob { limit_keys: vec![key.clone()], ..new_job() }).collect();
+    desk.ask(Write::Enqueue { jobs });
+    let free = |desk: &mut Desk, by: fn(&Lease) -> Input| {
+        let lease = desk.started.pop().unwrap();
+        desk.runs.clear();
+        desk.give(by(&lease));
+        let runs = desk.runs.iter().filter(|run| !run.is_empty());
+        runs.map(|run| run.join("+")).collect::<Vec<String>>()
+    };
+    // That somebody waits is seen at the first end.
+    assert_eq!(free(&mut desk, end), ["finish", "claim"]);
+    assert_eq!(free(&mut desk, end), ["finish+claim"]);
+    let vacated = desk.started[0].clone();
+    assert_eq!(free(&mut desk, |lease| Input::Vacated { lease: lease.lease }), ["vacate+claim"]);
+    assert_eq!(desk.job(vacated.lease.job).state, JobState::Running);
+    // Its place is another's: its end frees nothing, and the claim that goes with it finds nobody.
+    desk.give(end(&vacated));
+    assert_eq!(desk.job(vacated.lease.job).state, JobState::Done);
+    assert_eq!(desk.started.len(), 1);
+    assert_eq!(free(&mut desk, end), ["finish", "claim"]);
+    assert_eq!(free(&mut desk, end), ["finish+claim"]);
+    assert!(desk.started.is_empty() && desk.machine.is_idle());
 }

@@ -4,8 +4,9 @@ use crate::objects::{Do, Puppet};
 use abide_core::commit::Reply;
 use abide_core::job::{JobState, NewJob};
 use abide_core::json::Json;
+use abide_core::limit::LimitPolicy;
 use abide_core::log::Seq;
-use abide_core::name::{JobKind, QueueName};
+use abide_core::name::{JobKind, LimitKey, QueueName};
 use abide_core::why::Cause;
 use abide_engine::worker::{JobContext, done};
 use abide_engine::{Call, CallError, Engine, EngineOptions, Registry};
@@ -143,5 +144,37 @@ async fn stopping_hands_back_a_job_that_does_not_end() {
     let engine = start(&store, puppets());
     let view = engine.job(id).await.unwrap().unwrap();
     assert_eq!((view.state, view.failures, view.restarts), (JobState::Ready, 0, 1));
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_that_vacates_lets_the_next_of_its_key_start() {
+    let key = LimitKey::new("host:a").unwrap();
+    let (second_runs, mut runs) = tokio::sync::watch::channel(false);
+    let mut registry = Registry::new();
+    let worker = move |job: JobContext| {
+        let (second_runs, mut runs) = (second_runs.clone(), second_runs.subscribe());
+        async move {
+            if job.job().0 == 2 {
+                second_runs.send_replace(true);
+            } else {
+                job.vacate();
+                drop(runs.wait_for(|runs| *runs).await);
+            }
+            done(&())
+        }
+    };
+    registry.worker("q", "work", 4, worker).unwrap();
+    let engine = start(&MemoryStore::new(), registry);
+    let one = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    engine.set_limit(key.clone(), Some(one)).await.unwrap();
+    let jobs = (0..2).map(|_| NewJob { limit_keys: vec![key.clone()], ..job("work") }).collect();
+    let enqueued = engine.enqueue(jobs).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), runs.wait_for(|runs| *runs)).await.unwrap().unwrap();
+    for job in enqueued {
+        while engine.job(job.job()).await.unwrap().unwrap().state != JobState::Done {
+            tokio::task::yield_now().await;
+        }
+    }
     engine.stop().await;
 }

@@ -1,7 +1,7 @@
 //! The record of a file that was downloaded: what a second run compares.
 
 use super::Saved;
-use super::disk::{doing, hex, open_options, read_bounded, write_durably};
+use super::disk::{doing, hex, open_options, read_bounded, write_whole};
 use super::error::DownloadError;
 use super::file_name::is_safe_name;
 use super::folder::Folder;
@@ -53,10 +53,12 @@ impl Record {
         Ok(is_intact.then_some(record))
     }
 
+    /// Puts it down. If power fails soon after, it may be lost, and the file is fetched again: what it records is on disk by
+    /// itself, and syncing a record would cost as much again as syncing its file.
     pub(super) fn write(&self, folder: &Folder) -> Result<(), DownloadError> {
         let path = folder.record_path();
         let text = doing("writing", &path, serde_json::to_vec(self).map_err(io::Error::from))?;
-        write_durably(&folder.notes_dir, &path, &text)
+        write_whole(&folder.notes_dir, &path, &text)
     }
 
     pub(super) fn saved(&self, folder: &Folder, status: u16, resumed_from: u64) -> Saved {

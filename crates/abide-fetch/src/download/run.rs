@@ -142,7 +142,7 @@ impl Run<'_> {
             if buffer.len() >= CHUNK_BYTES {
                 let full = std::mem::take(&mut buffer);
                 part = on_disk(move || part.append(&full)).await?;
-                (self.progress)(Progress { bytes: part.len(), total: part.notes().total });
+                (self.progress)(progress(&part, false));
             }
         };
         let mut part = on_disk(move || part.append(&buffer)).await?;
@@ -150,9 +150,13 @@ impl Run<'_> {
         if broken_by.is_some() {
             part = on_disk(move || part.checkpoint()).await?;
         }
-        (self.progress)(Progress { bytes: part.len(), total: part.notes().total });
+        (self.progress)(progress(&part, broken_by.is_none()));
         Ok(Streamed { part, broken_by })
     }
+}
+
+fn progress(part: &Part, has_arrived: bool) -> Progress {
+    Progress { bytes: part.len(), total: part.notes().total, has_arrived }
 }
 
 fn missing(part: &Part, reply: &Reply) -> Option<DownloadError> {

@@ -1,6 +1,7 @@
 //! What can be asked of `links/{store_id}`, and what it answers: the shapes of the links API.
 
 use super::rows::{Link, Status};
+use abide_llm::{Spent, Usage};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked.
@@ -94,6 +95,13 @@ pub struct TagChanges {
     pub set: Option<Vec<String>>,
 }
 
+impl TagChanges {
+    /// Whether it says what tags there are to be, and changes to them too.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.set.is_some() && !(self.add.is_empty() && self.remove.is_empty())
+    }
+}
+
 /// Where a link is for its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -167,12 +175,51 @@ pub struct LinkView {
     pub completed_at: Option<String>,
     /// When it was put away.
     pub deleted_at: Option<String>,
+    /// Links that lead to the same page and are not listed beside it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub duplicates: Vec<Duplicate>,
+    /// The link that is listed in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<String>,
+    /// What a model took to summarize it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<SpentView>,
     /// How well it fits what was looked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<u32>,
     /// In which fields it was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_fields: Option<Vec<String>>,
+}
+
+/// A link that leads to the same page as another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duplicate {
+    /// Its id.
+    pub id: String,
+    /// As it was saved.
+    pub url: String,
+}
+
+/// What a model took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpentView {
+    /// Requests that it was sent.
+    pub requests: u64,
+    /// Tokens that it read.
+    pub input_tokens: u64,
+    /// Tokens that it wrote.
+    pub output_tokens: u64,
+    /// What they cost, in millionths of the currency of the price.
+    pub cost_micros: u64,
+}
+
+impl From<Spent> for SpentView {
+    fn from(Spent { requests, usage, cost_micros }: Spent) -> SpentView {
+        let Usage { input_tokens, output_tokens } = usage;
+        SpentView { requests, input_tokens, output_tokens, cost_micros }
+    }
 }
 
 /// The word of the API for where processing stands.

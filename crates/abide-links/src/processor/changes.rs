@@ -1,22 +1,61 @@
 //! Requests that change something: written to the log like everybody's events, and answered when they come back by it.
 
 use super::API_CLIENT;
-use super::calls::{Added, Changes, Reply, State, TagChanges};
+use super::calls::{Added, Call, Changes, Reply, State, TagChanges};
 use super::list::view;
 use super::projection::get;
-use super::refusal::No;
+use super::refusal::{LARGE_ANSWER, No};
 use super::rows::{Adding, Link, Wait, Wanted, hash};
 use super::work::{event, nanoid, tags};
 use crate::event::{Append, NewEvent, ToSync, sync};
 use crate::identity::Identity;
-use crate::limits::{PAGE_LINKS, TAGS};
+use crate::limits::{ANSWERS_BYTES, PAGE_LINKS, TAGS};
 use crate::stamp::iso;
 use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
 use abide_core::json::Json;
+use abide_core::ticket::Ticket;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
 use std::collections::BTreeSet;
+
+/// Who is answered.
+#[derive(Clone, Copy)]
+pub(super) enum To<'a> {
+    /// Whoever calls.
+    Caller,
+    /// Whoever waits with this.
+    Ticket(&'a Ticket),
+}
+
+/// Whether a request names a tag that nobody made yet, as far as is known here. One that cannot be done makes none.
+pub(super) fn would_make_a_tag(turn: &mut Turn<'_>, call: &Call) -> Result<bool, Halt<No>> {
+    let names = match call {
+        Call::Add { urls, tags, .. } => {
+            let mut is_new = false;
+            for identity in identities(urls)? {
+                let same = hash(&identity.key);
+                is_new |= turn.get::<String>(&format!("same/{same}"))?.is_none()
+                    && turn.get::<Adding>(&format!("adding/{same}"))?.is_none();
+            }
+            if !is_new {
+                return Ok(false);
+            }
+            tags
+        }
+        Call::Update { changes: Changes { tags: Some(tags), .. }, .. } if !tags.is_ambiguous() => {
+            tags.set.as_ref().unwrap_or(&tags.add)
+        }
+        _ => return Ok(false),
+    };
+    let usable: Option<Vec<String>> = names.iter().map(|text| tag::name(text)).collect();
+    for name in usable.filter(|names| names.len() <= TAGS).unwrap_or_default() {
+        if known_tag(turn, &hash(&name))?.is_none() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 /// Saves links. One that is there, or that somebody else is just saving, is not saved again.
 pub(super) fn add(
@@ -24,6 +63,7 @@ pub(super) fn add(
     urls: &[String],
     names: &[String],
     source: &str,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     if urls.is_empty() || urls.len() > PAGE_LINKS {
         return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} URLs, not {}", urls.len())).into());
@@ -34,8 +74,7 @@ pub(super) fn add(
     let names = tag_names(names)?;
     // Made with the first link that gets them.
     let mut tags: Option<Vec<String>> = None;
-    for url in urls {
-        let Identity { url, key, domain } = Identity::of(url).map_err(No::from)?;
+    for Identity { url, key, domain } in identities(urls)? {
         let same = hash(&key);
         let known = match turn.get::<String>(&format!("same/{same}"))? {
             Some(id) => Some(id),
@@ -68,7 +107,11 @@ pub(super) fn add(
         wanted.push(Wanted { id, same: Some(same) });
     }
     others.remove(&session);
-    write(turn, session, events, wanted, &others)
+    write(turn, session, events, wanted, &others, to)
+}
+
+fn identities(urls: &[String]) -> Result<Vec<Identity>, No> {
+    urls.iter().map(|url| Identity::of(url).map_err(No::from)).collect()
 }
 
 /// Changes links.
@@ -76,26 +119,30 @@ pub(super) fn update(
     turn: &mut Turn<'_>,
     ids: &[String],
     changes: &Changes,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     if ids.is_empty() || ids.len() > PAGE_LINKS {
         return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} ids, not {}", ids.len())).into());
     }
     let now = iso(turn.now());
     let session = turn.seed().uuid();
-    let (mut events, mut wanted) = (Vec::new(), Vec::new());
+    let (mut events, mut wanted, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let mut seen = BTreeSet::new();
+    for id in ids.iter().filter(|id| seen.insert(*id)) {
+        links.push(get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?);
+    }
     let no_tags = TagChanges::default();
     let names = changes.tags.as_ref().unwrap_or(&no_tags);
-    if names.set.is_some() && !(names.add.is_empty() && names.remove.is_empty()) {
+    if names.is_ambiguous() {
         return Err(No::Invalid("tags.set is given with add or remove: give it alone".to_owned()).into());
     }
     let added = tag_names(names.set.as_ref().unwrap_or(&names.add))?;
     let added = tag_ids(turn, &added, &now, &mut events)?;
     let live = tags(turn)?;
     let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
-    let mut seen = BTreeSet::new();
-    for id in ids.iter().filter(|id| seen.insert(*id)) {
-        let link = get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?;
-        events.extend(moves(&link, changes.state, &now)?);
+    for link in &links {
+        let id = &link.id;
+        events.extend(moves(link, changes.state, &now)?);
         for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
             events.push(tagged(turn, id, tag_id, &now)?);
         }
@@ -109,7 +156,7 @@ pub(super) fn update(
         }
         wanted.push(Wanted { id: id.clone(), same: None });
     }
-    write(turn, session, events, wanted, &BTreeSet::new())
+    write(turn, session, events, wanted, &BTreeSet::new(), to)
 }
 
 /// Asks for a link again.
@@ -128,7 +175,7 @@ pub(super) fn cancel(turn: &mut Turn<'_>, id: &str) -> Result<Answer<Reply>, Hal
 fn write_about(turn: &mut Turn<'_>, id: &str, event: NewEvent) -> Result<Answer<Reply>, Halt<No>> {
     let session = turn.seed().uuid();
     let wanted = vec![Wanted { id: id.to_owned(), same: None }];
-    write(turn, session, vec![event], wanted, &BTreeSet::new())
+    write(turn, session, vec![event], wanted, &BTreeSet::new(), To::Caller)
 }
 
 /// One event of a request has come back by the log; at the last, whoever waits is answered, within `room` bytes.
@@ -143,21 +190,25 @@ pub(super) fn came_back(turn: &mut Turn<'_>, session: &str, room: &mut usize) ->
             continue;
         }
         let reply = reply(turn, &wait.links)?;
-        let bytes = Json::encode(&reply)?.len();
-        if bytes <= *room {
-            *room -= bytes;
-            turn.resolve(&wait.ticket, &reply)?;
-        } else {
-            let message =
-                "it is done, and what there is to say about it is too much for one answer: list the links";
-            turn.resolve_refused(&wait.ticket, "large_answer", message);
-        }
+        resolve(turn, &wait.ticket, &reply, room)?;
         for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
             turn.delete(&format!("adding/{same}"));
         }
         turn.delete(&key);
         heard.extend(wait.then);
     }
+    Ok(())
+}
+
+/// Answers, within `room` bytes.
+fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize) -> Result<(), Halt<No>> {
+    let bytes = Json::encode(reply)?.len();
+    if bytes <= *room {
+        *room -= bytes;
+        return Ok(turn.resolve(ticket, reply)?);
+    }
+    let message = "it is done, and what there is to say about it is too much for one answer: list the links";
+    turn.resolve_refused(ticket, LARGE_ANSWER, message);
     Ok(())
 }
 
@@ -185,6 +236,7 @@ fn write(
     events: Vec<NewEvent>,
     links: Vec<Wanted>,
     others: &BTreeSet<String>,
+    to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     let mut left = events.len();
     for other in others {
@@ -195,10 +247,17 @@ fn write(
             left += 1;
         }
     }
+    let ticket = match to {
+        To::Caller if left == 0 => return Ok(reply(turn, &links)?.into()),
+        To::Caller => turn.open_ticket(),
+        To::Ticket(ticket) => ticket.clone(),
+    };
     if left == 0 {
-        return Ok(reply(turn, &links)?.into());
+        let reply = reply(turn, &links)?;
+        let mut room = ANSWERS_BYTES;
+        resolve(turn, &ticket, &reply, &mut room)?;
+        return Ok(Answer::Later(ticket));
     }
-    let ticket = turn.open_ticket();
     turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
     let log = sync(turn.object().name.as_str())?;
     for (at, events) in events.chunks(EVENTS_PER_APPEND).enumerate() {
@@ -249,12 +308,7 @@ fn tag_ids(
     let mut ids = Vec::new();
     for name in names {
         let hashed = hash(name);
-        let known = match turn.get::<String>(&format!("named/{hashed}"))? {
-            Some(id) => Some(id),
-            // Somebody else's request makes it: its event is before ours in the log.
-            None => turn.get::<String>(&format!("naming/{hashed}"))?,
-        };
-        let id = match known {
+        let id = match known_tag(turn, &hashed)? {
             Some(id) => id,
             None => {
                 let id = nanoid(turn);
@@ -269,6 +323,14 @@ fn tag_ids(
         }
     }
     Ok(ids)
+}
+
+/// The tag that has a name, or will have it: somebody else's request makes it, whose event is before ours in the log.
+fn known_tag(turn: &mut Turn<'_>, hashed: &str) -> Result<Option<String>, Halt<No>> {
+    match turn.get::<String>(&format!("named/{hashed}"))? {
+        Some(id) => Ok(Some(id)),
+        None => Ok(turn.get::<String>(&format!("naming/{hashed}"))?),
+    }
 }
 
 fn tagged(turn: &mut Turn<'_>, link: &str, tag: &str, now: &str) -> Result<NewEvent, Halt<No>> {

@@ -8,11 +8,15 @@ use abide_core::time::Time;
 use abide_engine::worker::{done, failed_for_good};
 use abide_engine::{JobContext, Worker};
 use abide_fetch::{Ask, FetchError, Fetcher};
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use serde::{Deserialize, Serialize};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use url::Url;
 
 /// What a job of the fetch queue carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,17 +36,19 @@ pub struct FetchPayload {
     pub waits_since: Option<Time>,
 }
 
-/// The worker of the fetch queue.
+/// The worker of the fetch queue. It is given more jobs than it may fetch at a time, so that the next page is asked for the
+/// moment that one has come, while that one is read and its end is written.
 #[derive(Debug, Clone)]
 pub struct Fetch {
     fetcher: Fetcher,
+    lane: Arc<Semaphore>,
 }
 
 impl Fetch {
-    /// One that fetches through `fetcher`.
+    /// One that fetches through `fetcher`, so many pages at a time.
     #[must_use]
-    pub fn new(fetcher: Fetcher) -> Fetch {
-        Fetch { fetcher }
+    pub fn new(fetcher: Fetcher, lane: usize) -> Fetch {
+        Fetch { fetcher, lane: Arc::new(Semaphore::new(lane)) }
     }
 
     async fn attempt(self, mut job: JobContext) -> Finish {
@@ -52,13 +58,22 @@ impl Fetch {
         };
         let failures = payload.failures + job.lease().failures;
         let fetched = tokio::select! {
-            fetched = fetch(&self.fetcher, &payload.url, PAGE_BYTES, PAGE_MS) => fetched,
+            fetched = self.fetch(&payload.url) => fetched,
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
         };
         match fetched {
-            Ok(outcome) => done(&outcome),
+            Ok(fetched) => tokio::select! {
+                biased;
+                outcome = fetched.read() => done(&outcome),
+                () = job.stopped() => AttemptEnd::HandedBack.into(),
+            },
             Err(error) => finish(&error, failures, payload.waits_since),
         }
+    }
+
+    async fn fetch(&self, url: &str) -> Result<Fetched, FetchError> {
+        let _place = self.lane.acquire().await.expect("nobody closes it");
+        fetch(&self.fetcher, url, PAGE_BYTES, PAGE_MS).await
     }
 }
 
@@ -91,27 +106,44 @@ fn finish(error: &FetchError, failures: u32, since: Option<Time>) -> Finish {
     finish
 }
 
-/// Fetches a page and reads it, all within `total_ms`.
+/// What a server gave.
+pub(super) enum Fetched {
+    /// A page, which is to be read before the deadline.
+    Page { url: Url, content_type: Option<String>, body: Bytes, deadline: Instant },
+    /// None, for this reason.
+    None(Failure),
+}
+
+impl Fetched {
+    /// Reads the page.
+    pub(super) async fn read(self) -> Outcome {
+        let (url, content_type, body, deadline) = match self {
+            Fetched::Page { url, content_type, body, deadline } => (url, content_type, body, deadline),
+            Fetched::None(failure) => return Outcome::Failed(failure),
+        };
+        within(deadline, move || page::read(&url, content_type.as_deref(), &body)).await
+    }
+}
+
+/// Fetches a page. It is there, and read, within `total_ms`.
 pub(super) async fn fetch(
     fetcher: &Fetcher,
     url: &str,
     bytes_max: u64,
     total_ms: u64,
-) -> Result<Outcome, FetchError> {
+) -> Result<Fetched, FetchError> {
     let deadline = Instant::now() + Duration::from_millis(total_ms);
     let mut ask = Ask { bytes_max, total_ms, ..Ask::page(url) };
     ask.headers
         .insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5"));
     let reply = fetcher.open(&ask).await?;
     if reply.headers().get("cf-mitigated").is_some() {
-        return Ok(Outcome::Failed(Failure { verdict: Verdict::Blocked, ..Failure::status(reply.status()) }));
+        return Ok(Fetched::None(Failure { verdict: Verdict::Blocked, ..Failure::status(reply.status()) }));
     }
     let reply = reply.success()?;
     let content_type = reply.header(CONTENT_TYPE).map(str::to_owned);
     let url = reply.url().clone();
-    let body = reply.body().await?;
-    let read = move || page::read(&url, content_type.as_deref(), &body);
-    Ok(within(deadline, read).await)
+    Ok(Fetched::Page { url, content_type, body: reply.body().await?, deadline })
 }
 
 /// What `read` says, if it says it before the deadline. Reading is bounded, so that what is not waited for ends by itself.

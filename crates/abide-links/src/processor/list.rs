@@ -1,6 +1,7 @@
 //! Listing and searching.
 
-use super::calls::{LinkView, Listed, Query, State, processing_word};
+use super::calls::{Duplicate, LinkView, Listed, Query, SpentView, State, processing_word};
+use super::duplicates::stands_for;
 use super::object::PASSED_OVER;
 use super::projection::get;
 use super::refusal::No;
@@ -59,7 +60,8 @@ impl Range {
     }
 
     fn holds(&self, link: &Link) -> bool {
-        self.states.contains(&State::of(link))
+        link.duplicate_of.is_none()
+            && self.states.contains(&State::of(link))
             && self.after.is_none_or(|after| link.created_at > after)
             && self.before.is_none_or(|before| link.created_at < before)
     }
@@ -237,6 +239,10 @@ pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No
         let tag: Option<Tag> = turn.get(&format!("tag/{id}"))?;
         tags.extend(tag.filter(|tag| !tag.deleted).map(|tag| tag.name));
     }
+    let mut duplicates = Vec::new();
+    for id in &link.duplicates {
+        duplicates.extend(get(turn, id)?.map(|Link { id, url, .. }| Duplicate { id, url }));
+    }
     let is_under_way = link.is_pending() && turn.get::<Work>(&work_key(&link.id))?.is_some();
     let snapshot = link.snapshot.clone().unwrap_or_default();
     Ok(LinkView {
@@ -257,6 +263,9 @@ pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No
         created_at: iso(link.created_at),
         completed_at: link.completed_at.map(iso),
         deleted_at: link.deleted_at.map(iso),
+        duplicates,
+        duplicate_of: stands_for(turn, link)?,
+        spent: link.spent.map(SpentView::from),
         score: None,
         matched_fields: None,
     })

@@ -8,7 +8,7 @@
 //! | `session` | the id of its session, and which life of the log it follows |
 //! | `link/{id}` | a link with its newest snapshot and summary, its status and its tags |
 //! | `url/{hash}` | the link with exactly this URL |
-//! | `same/{hash}` | the first link of those that lead to the same page |
+//! | `same/{hash}` | the link that stands for those that lead to the same page |
 //! | `new/{state}/{place}`, `old/{state}/{place}` | links of a state, newest and oldest first |
 //! | `tally` | how many links there are in each state |
 //! | `tag/{id}`, `named/{name}` | a tag, and which one has this name |
@@ -16,14 +16,18 @@
 //! | `suggestion/{id}` | a tag that was suggested, and what became of it |
 //! | `tagging/{id}` | which link and tag an event tied together |
 //! | `todo/{id}` | a link that is to be begun |
+//! | `hand/{id}` | a link whose duplicates are to get what came of it |
 //! | `work/{id}` | a link that is under way: which attempt, and how far |
 //! | `answer/{id}` | the last summary, and the question that it answers |
+//! | `asked/{session}` | a request that waits until the whole log has been read |
 //! | `passed-over` | how many events could not be projected, and which were the last |
 //! | `adding/{hash}`, `wait/{session}` | somebody waits for what they wrote to come back by the log |
 
 mod args;
+mod asked;
 pub mod calls;
 mod changes;
+mod duplicates;
 pub mod fetch;
 mod list;
 mod object;
@@ -37,7 +41,7 @@ mod work;
 
 pub use calls::{Added, Call, Changes, LinkView, Listed, Query, Reply, State};
 pub use object::Processor;
-pub use refusal::No;
+pub use refusal::{LARGE_ANSWER, No};
 
 /// The queue of pages to fetch.
 pub const FETCH_QUEUE: &str = "links-fetch";
@@ -73,6 +77,7 @@ pub struct Options {
 /// Brings the processor and its workers to an engine.
 pub fn register(registry: &mut Registry, options: Options) -> Result<(), RegisterError> {
     registry.object(Processor)?;
-    registry.worker(FETCH_QUEUE, FETCH, options.metadata_lane, fetch::Fetch::new(options.fetcher))?;
+    let lane = options.metadata_lane;
+    registry.worker(FETCH_QUEUE, FETCH, lane * 2, fetch::Fetch::new(options.fetcher, lane))?;
     registry.worker(SUMMARIZE_QUEUE, SUMMARIZE, options.ai_lane, summarize::Summarize::new(options.model))
 }

@@ -5,7 +5,7 @@ use super::projection::{self, Meaning, get};
 use super::refusal::No;
 use super::rows::{Passed, PassedOver, Session, Work};
 use super::work::{self, LOOK};
-use super::{API_CLIENT, changes, list};
+use super::{API_CLIENT, asked, changes, duplicates, list};
 use crate::event::{Event, LINKS, ToLinks, sync};
 use crate::limits::{ANSWERS_BYTES, CATCH_UP_MS, FULL_PAGE, PASSED_OVER_KEPT};
 use abide_core::event::Sender;
@@ -33,20 +33,19 @@ impl Object for Processor {
     fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
         follow(turn)?;
         match call {
-            Call::Add { urls, tags, source } => changes::add(turn, &urls, &tags, &source),
+            call @ (Call::Add { .. } | Call::Update { .. }) => asked::run(turn, call),
             Call::Get { id } => {
                 let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }
             Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
-            Call::Update { ids, changes } => changes::update(turn, &ids, &changes),
             Call::UpdateListed { query, changes } => {
                 let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
                 let ids: Vec<String> = ids.collect();
                 if ids.is_empty() {
                     return Ok(Reply::Added(Vec::new()).into());
                 }
-                changes::update(turn, &ids, &changes)
+                asked::run(turn, Call::Update { ids, changes })
             }
             Call::Reprocess { id } => changes::reprocess(turn, &id),
             Call::Cancel { id } => {
@@ -67,23 +66,20 @@ impl Object for Processor {
         match message {
             ToLinks::Poke => follow(turn),
             ToLinks::Begin => work::begin(turn),
+            ToLinks::Head { session, head } => asked::head_is(turn, &session, head),
         }
     }
 
     fn entries(&self, turn: &mut Turn<'_>, entries: &Entries<'_>) -> Result<(), Halt<No>> {
         let Some(session) = turn.get::<Session>("session")? else { return Ok(()) };
-        match session.source {
-            Some(source) if source == entries.source_incarnation => {}
-            None => {
-                turn.put("session", &Session { source: Some(entries.source_incarnation), ..session })?;
-            }
+        if session.source.is_some_and(|source| source != entries.source_incarnation) {
             // Another log begins in its place: so does another processor.
-            Some(_) => {
-                let me = turn.object().clone();
-                turn.delete_self();
-                return Ok(turn.send(&me, &ToLinks::Poke)?);
-            }
+            let me = turn.object().clone();
+            turn.delete_self();
+            return Ok(turn.send(&me, &ToLinks::Poke)?);
         }
+        let seen = entries.entries.last().map(|entry| entry.seq.0).or(session.seen);
+        turn.put("session", &Session { source: Some(entries.source_incarnation), seen, ..session })?;
         let (mut has_new, mut passed, mut room) = (false, Vec::new(), ANSWERS_BYTES);
         for entry in entries.entries {
             let Ok(event) = entry.value.decode::<Event>() else { continue };
@@ -97,6 +93,7 @@ impl Object for Processor {
             }
         }
         pass_over(turn, passed)?;
+        asked::has_read(turn)?;
         if entries.entries.len() >= FULL_PAGE {
             let at = turn.now().plus_ms(CATCH_UP_MS);
             turn.set_alarm(BEGIN, at)?;
@@ -134,11 +131,19 @@ fn take(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Taken, Halt<No>>
             Meaning::Nothing => false,
             Meaning::PassedOver(why) => return Ok(Taken::PassedOver(why)),
             Meaning::Touched(id) => work::reconsider(turn, &id)?,
-            Meaning::Again(id) => work::again(turn, &id)?,
+            Meaning::Again(id) => match get(turn, &id)? {
+                Some(link) if link.duplicate_of.is_some() => {
+                    duplicates::ask_again(turn, &link, event.seq_num)?;
+                    false
+                }
+                Some(_) | None => work::again(turn, &id)?,
+            },
             Meaning::Ended(id) => {
                 work::ended(turn, &id)?;
-                false
+                work::hand_on(turn, &id)?
             }
+            Meaning::Doubled(id) => work::note(turn, &id)?,
+            Meaning::Succeeded { id, by } => work::reconsider(turn, &id)? | work::reconsider(turn, &by)?,
         };
         Ok(if has_new { Taken::NewWork } else { Taken::Nothing })
     };
@@ -170,7 +175,7 @@ fn pass_over(turn: &mut Turn<'_>, passed: Vec<Passed>) -> Result<(), Halt<No>> {
 fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     if turn.get::<Session>("session")?.is_none() {
         let id = turn.seed().uuid();
-        turn.put("session", &Session { id, source: None })?;
+        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0 })?;
         let log = sync(turn.object().name.as_str())?;
         turn.follow(&log, Seq(0));
     }

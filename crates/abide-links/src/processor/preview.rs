@@ -84,16 +84,19 @@ impl Preview {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).count(user, now)?;
         let Ok(_place) = self.places.try_acquire() else { return Err(NoPreview::Busy) };
         match fetch(&self.fetcher, &url, PREVIEW_BYTES, PREVIEW_MS).await {
-            Ok(Outcome::Ok(page) | Outcome::Empty(page)) => Ok(page.metadata),
-            Ok(Outcome::Failed(failure)) => {
-                let text = format!("{url} gave no page that can be read: {} ({})", failure.code, failure.why);
-                Err(if failure.code == "fetch:timeout" {
-                    NoPreview::Timeout(text)
-                } else {
-                    NoPreview::NoPage(text)
-                })
-            }
-            Ok(Outcome::NotAsked { why, .. }) => Err(NoPreview::NoPage(why)),
+            Ok(fetched) => match fetched.read().await {
+                Outcome::Ok(page) | Outcome::Empty(page) => Ok(page.metadata),
+                Outcome::Failed(failure) => {
+                    let text =
+                        format!("{url} gave no page that can be read: {} ({})", failure.code, failure.why);
+                    Err(if failure.code == "fetch:timeout" {
+                        NoPreview::Timeout(text)
+                    } else {
+                        NoPreview::NoPage(text)
+                    })
+                }
+                Outcome::NotAsked { why, .. } => Err(NoPreview::NoPage(why)),
+            },
             Err(FetchError::Refused(refused)) => Err(NoPreview::BadTarget(refused.to_string())),
             Err(error @ FetchError::Timeout { .. }) => Err(NoPreview::Timeout(error.to_string())),
             Err(error) => Err(NoPreview::NoPage(error.to_string())),

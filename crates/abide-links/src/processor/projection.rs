@@ -2,11 +2,11 @@
 
 use super::args::Args;
 use super::calls::State;
+use super::duplicates;
 use super::refusal::No;
 use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally, hash};
 use super::sort::Sort;
 use crate::event::Event;
-use crate::identity::Identity;
 use crate::limits::{LINK_BYTES, LINK_TAGS};
 use crate::page::Metadata;
 use crate::stamp::from_iso;
@@ -26,6 +26,15 @@ pub enum Meaning {
     Ended(String),
     /// Somebody asks for a link again.
     Again(String),
+    /// A link is there whose page another one stands for.
+    Doubled(String),
+    /// A link was deleted, and one that leads to the same page takes its place.
+    Succeeded {
+        /// The deleted one.
+        id: String,
+        /// The other one.
+        by: String,
+    },
     /// It cannot be projected, for this reason: it is in the log for whoever can do something with it.
     PassedOver(String),
 }
@@ -52,13 +61,21 @@ pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Ha
             change(turn, &about("id"), |link| link.completed_at = Some(time("completedAt")))
         }
         "v1.LinkUncompleted" => change(turn, &about("id"), |link| link.completed_at = None),
-        "v1.LinkDeleted" => touched(turn, &about("id"), |link| link.deleted_at = Some(time("deletedAt"))),
+        "v1.LinkDeleted" => {
+            let id = about("id");
+            touched(turn, &id, |link| link.deleted_at = Some(time("deletedAt")))?;
+            let heir = duplicates::left(turn, &id)?;
+            Ok(heir.map_or(Meaning::Touched(id.clone()), |heir| Meaning::Succeeded { by: heir, id }))
+        }
         "v1.LinkRestored" => {
             let id = about("id");
             let was_stopped = get(turn, &id)?.is_some_and(|link| {
                 link.deleted_at.is_some() && link.processing.is_some_and(|p| p.status == Status::Cancelled)
             });
             touched(turn, &id, |link| link.deleted_at = None)?;
+            if duplicates::came(turn, &id)? {
+                return Ok(Meaning::Doubled(id));
+            }
             Ok(if was_stopped { Meaning::Again(id) } else { Meaning::Touched(id) })
         }
         "v1.LinkProcessingStarted" => {
@@ -95,17 +112,19 @@ pub fn get(turn: &mut Turn<'_>, id: &str) -> Result<Option<Link>, Halt<No>> {
 
 /// Puts a link with its place among those of its state.
 pub fn put(turn: &mut Turn<'_>, before: Option<&Link>, after: &Link) -> Result<(), Halt<No>> {
-    let (was, is) = (before.map(State::of), State::of(after));
-    if was != Some(is) {
+    let (was, is) = (before.and_then(listed_in), listed_in(after));
+    if was != is {
         let mut tally: Tally = turn.get("tally")?.unwrap_or_default();
         if let Some((was, before)) = was.zip(before) {
             Sort::BOTH.iter().for_each(|sort| turn.delete(&place(*sort, was, before)));
             *tally.of(was) -= 1;
         }
-        for sort in Sort::BOTH {
-            turn.put(&place(sort, is, after), &after.id)?;
+        if let Some(is) = is {
+            for sort in Sort::BOTH {
+                turn.put(&place(sort, is, after), &after.id)?;
+            }
+            *tally.of(is) += 1;
         }
-        *tally.of(is) += 1;
         turn.put("tally", &tally)?;
     }
     Ok(turn.put(&format!("link/{}", after.id), &bounded(after)?)?)
@@ -131,6 +150,11 @@ fn bounded(link: &Link) -> Result<Link, Halt<No>> {
     Ok(link)
 }
 
+/// Among which links it is listed; one that stands behind another is not.
+fn listed_in(link: &Link) -> Option<State> {
+    link.duplicate_of.is_none().then(|| State::of(link))
+}
+
 /// The key of a link among those of its state.
 fn place(sort: Sort, state: State, link: &Link) -> String {
     format!("{}{}/{}", sort.prefix(state), sort.rank(link.created_at), link.id)
@@ -144,12 +168,6 @@ fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meanin
         return Ok(Meaning::Nothing);
     }
     turn.put(&by_url, &id)?;
-    if let Ok(identity) = Identity::of(&url) {
-        let same = format!("same/{}", hash(&identity.key));
-        if turn.get::<String>(&same)?.is_none() {
-            turn.put(&same, &id)?;
-        }
-    }
     let link = Link {
         id: id.clone(),
         url,
@@ -164,9 +182,12 @@ fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meanin
         tags: Vec::new(),
         suggested: Vec::new(),
         attempts: 0,
+        duplicate_of: None,
+        duplicates: Vec::new(),
+        spent: None,
     };
     put(turn, None, &link)?;
-    Ok(Meaning::Touched(id))
+    Ok(if duplicates::came(turn, &id)? { Meaning::Doubled(id) } else { Meaning::Touched(id) })
 }
 
 fn change(turn: &mut Turn<'_>, id: &str, to: impl FnOnce(&mut Link)) -> Result<Meaning, Halt<No>> {

@@ -3,6 +3,9 @@
 use crate::identity::BadUrl;
 use abide_engine::{Refusal, RefusalClass};
 
+/// The code of an answer that is too large: what was asked for is done.
+pub const LARGE_ANSWER: &str = "large_answer";
+
 /// A request that cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum No {

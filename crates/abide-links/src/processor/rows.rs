@@ -1,11 +1,13 @@
 //! Rows of the processor.
 
+use super::calls::Call;
 use crate::page::Metadata;
 use abide_core::log::Seq;
 use abide_core::object::Incarnation;
 use abide_core::ticket::Ticket;
 use abide_core::time::Time;
 use abide_engine::Record;
+use abide_llm::Spent;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -16,6 +18,12 @@ pub struct Session {
     pub id: String,
     /// The life of the log that it follows, once it has seen an entry.
     pub source: Option<Incarnation>,
+    /// The last event that it has seen; none if that was not kept when it began.
+    #[serde(default)]
+    pub seen: Option<i64>,
+    /// How many requests wait until it has seen the whole log.
+    #[serde(default)]
+    pub asked: u32,
 }
 
 /// A link as the log says it is.
@@ -47,6 +55,15 @@ pub struct Link {
     pub suggested: Vec<String>,
     /// How often this processor began it.
     pub attempts: u32,
+    /// The link that led to the same page and was shown in its place when it came, if it is not the one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<String>,
+    /// Ids of links that lead to the same page, oldest first, if it is the one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub duplicates: Vec<String>,
+    /// What its summaries took, if a model made one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// Where a link's processing stands, as the log says.
@@ -87,7 +104,7 @@ impl Link {
             None | Some(Status::Pending | Status::ReprocessRequested) => true,
             Some(Status::Completed | Status::Failed | Status::Cancelled) => false,
         };
-        wants && self.deleted_at.is_none()
+        wants && self.deleted_at.is_none() && self.duplicate_of.is_none()
     }
 }
 
@@ -155,6 +172,9 @@ pub struct Answered {
     pub model: String,
     /// Names for tags.
     pub tags: Vec<String>,
+    /// What it took, if a model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
 }
 
 /// Somebody waits for what they wrote.
@@ -168,6 +188,17 @@ pub struct Wait {
     pub links: Vec<Wanted>,
     /// Sessions of others who wait for this one, because it adds what they want.
     pub then: Vec<String>,
+}
+
+/// A request that waits until the whole log has been read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// What is asked.
+    pub call: Call,
+    /// Who is answered.
+    pub ticket: Ticket,
+    /// Up to where the log must have been read, once that is known.
+    pub head: Option<i64>,
 }
 
 /// A link that is on its way to the log.
@@ -227,6 +258,7 @@ impl Record for Work {}
 impl Record for Answered {}
 impl Record for Wait {}
 impl Record for Adding {}
+impl Record for Asked {}
 impl Record for Tally {}
 impl Record for PassedOver {}
 

@@ -8,7 +8,7 @@ use abide_engine::worker::{done, failed_for_good};
 use abide_engine::{JobContext, Worker};
 use abide_llm::extract::{EXTRACTIVE, Length, summarize};
 use abide_llm::fence::fence;
-use abide_llm::{Ask, LlmError, Model, Shape};
+use abide_llm::{Ask, LlmError, Model, Shape, Spent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::pin::Pin;
@@ -47,6 +47,9 @@ pub enum Summarized {
     Failed {
         /// The code in the log.
         code: String,
+        /// What it took all the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Spent>,
     },
 }
 
@@ -72,24 +75,26 @@ impl Summarize {
         let question = question(&payload);
         let key = question.key(model.name());
         if let Some(cached) = payload.cached.as_ref().filter(|cached| cached.key == key) {
-            return done(&Summarized::Made(cached.clone()));
+            return done(&Summarized::Made(Answered { spent: None, ..cached.clone() }));
         }
         let is_last = job.lease().failures + 1 >= job.lease().max_attempts;
-        let answer = tokio::select! {
-            answer = model.ask(&question) => answer,
+        let (answer, spent) = tokio::select! {
+            answered = model.ask_counted(&question) => answered,
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
         };
+        tracing::info!(
+            target: "links", link = payload.link_id, requests = spent.requests, cost_micros = spent.cost_micros,
+            input_tokens = spent.usage.input_tokens, output_tokens = spent.usage.output_tokens, "a model was asked"
+        );
+        let spent = Some(spent);
         match answer {
             Ok(answer) => {
                 let text = |name: &str| answer.value[name].as_str().map(str::to_owned);
                 let list = |name: &str| answer.value[name].as_array().cloned().unwrap_or_default();
                 let names = list("existingTags").into_iter().chain(list("newTags"));
                 let tags = names.filter_map(|name| name.as_str().map(str::to_owned)).collect();
-                tracing::info!(
-                    target: "links", link = payload.link_id, model = answer.model, cost_micros = answer.cost_micros,
-                    input_tokens = answer.usage.input_tokens, output_tokens = answer.usage.output_tokens, "summarized"
-                );
-                done(&Summarized::Made(Answered { key, summary: text("summary"), model: answer.model, tags }))
+                let (summary, model) = (text("summary"), answer.model);
+                done(&Summarized::Made(Answered { key, summary, model, tags, spent }))
             }
             Err(error) if error.is_retryable() && !is_last => {
                 let retry = error.wait_ms().map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
@@ -97,11 +102,11 @@ impl Summarize {
             }
             Err(LlmError::Declined(_) | LlmError::BadAnswer(_)) => {
                 let model = model.name().to_owned();
-                done(&Summarized::Made(Answered { key, summary: None, model, tags: Vec::new() }))
+                done(&Summarized::Made(Answered { key, summary: None, model, tags: Vec::new(), spent }))
             }
             Err(error) => {
                 tracing::warn!(target: "links", link = payload.link_id, %error, "no summary");
-                done(&Summarized::Failed { code: "AiCallError".to_owned() })
+                done(&Summarized::Failed { code: "AiCallError".to_owned(), spent })
             }
         }
     }
@@ -128,6 +133,7 @@ pub fn extractive(payload: &SummarizePayload) -> Answered {
         summary: found.summary,
         model: EXTRACTIVE.to_owned(),
         tags: found.keywords,
+        spent: None,
     }
 }
 

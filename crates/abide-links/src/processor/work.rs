@@ -1,5 +1,6 @@
 //! Work on links: begun from what the log says, carried on by outcomes of jobs, ended by an event that comes back.
 
+use super::duplicates;
 use super::fetch::FetchPayload;
 use super::projection::{self, get};
 use super::refusal::No;
@@ -7,8 +8,10 @@ use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work, hash};
 use super::summarize::{SummarizePayload, Summarized};
 use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
-use crate::limits::{ATTEMPTS, BEGUN_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES};
-use crate::page::{Outcome, Page};
+use crate::limits::{
+    ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES,
+};
+use crate::page::{Metadata, Outcome, Page};
 use crate::stamp::iso;
 use crate::tag;
 use abide_core::job::{JobOutcome, JobState, NewJob};
@@ -18,9 +21,12 @@ use abide_core::retry::Backoff;
 use abide_core::time::Time;
 use abide_engine::{Halt, Turn};
 use abide_fetch::limit_key::limit_keys;
+use abide_llm::Spent;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+/// The code of a link whose job died.
+const DEFECT: &str = "Defect";
 /// Wakes the object while anything is pending.
 pub(super) const LOOK: &str = "look";
 
@@ -40,6 +46,23 @@ pub(super) fn reconsider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>
         Some(_) => {}
     }
     Ok(false)
+}
+
+/// Notes a link for the next beginning.
+pub(super) fn note(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    turn.put(&format!("todo/{id}"), &true)?;
+    look_later(turn)?;
+    Ok(true)
+}
+
+/// Something came of a link: notes that its duplicates are to get it, if there are any.
+pub(super) fn hand_on(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    if get(turn, id)?.is_none_or(|link| link.duplicates.is_empty()) {
+        return Ok(false);
+    }
+    turn.put(&format!("hand/{id}"), &true)?;
+    look_later(turn)?;
+    Ok(true)
 }
 
 /// Somebody asks for a link again. What is already fetched is fetched again; what is about to be is enough.
@@ -74,13 +97,23 @@ pub(super) fn ended(turn: &mut Turn<'_>, id: &str) -> Result<(), Halt<No>> {
 
 /// Begins links that wait, so many at a time.
 pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let handed: Vec<(String, bool)> = turn.scan("hand/", None, HANDED_ON_PER_TURN)?;
+    for (key, _) in &handed {
+        turn.delete(key);
+        let link = get(turn, key.trim_start_matches("hand/"))?;
+        for id in link.map(|link| link.duplicates).unwrap_or_default() {
+            note(turn, &id)?;
+        }
+    }
     let waiting: Vec<(String, bool)> = turn.scan("todo/", None, BEGUN_PER_TURN)?;
-    let is_full = waiting.len() == BEGUN_PER_TURN;
+    let is_full = waiting.len() == BEGUN_PER_TURN || handed.len() == HANDED_ON_PER_TURN;
     for (key, _) in waiting {
         let id = key.trim_start_matches("todo/");
         turn.delete(&key);
         let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { continue };
-        if turn.get::<Work>(&work_key(id))?.is_none() {
+        if let Some(stands) = duplicates::stands_for(turn, &link)? {
+            duplicates::hand_down(turn, &link, &stands)?;
+        } else if turn.get::<Work>(&work_key(id))?.is_none() {
             let has_begun = link.processing.as_ref().is_some_and(|p| p.status == Status::Pending);
             begin_one(turn, link, !has_begun)?;
         }
@@ -132,13 +165,8 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
     let Some(work) = work.filter(|work| work.attempt == attempt) else { return Ok(()) };
     let Some(link) = get(turn, &id)? else { return Ok(()) };
     let defect = |turn: &mut Turn<'_>, link: &Link| {
-        failed(
-            turn,
-            link,
-            attempt,
-            "Defect",
-            outcome.reason.as_deref().unwrap_or("its result cannot be read"),
-        )
+        let why = outcome.reason.as_deref().unwrap_or("its result cannot be read");
+        failed(turn, link, attempt, DEFECT, why)
     };
     match (outcome.state, work.stage, kind.as_str()) {
         (JobState::Cancelled, Stage::Fetching, FETCH)
@@ -158,8 +186,12 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
             None => defect(turn, &link),
         },
         (JobState::Done, Stage::Summarizing, SUMMARIZE) => match result(outcome) {
-            Some(Summarized::Made(answered)) => summarized(turn, &link, attempt, &answered),
-            Some(Summarized::Failed { code }) => {
+            Some(Summarized::Made(answered)) => {
+                let link = note_spent(turn, link, answered.spent)?;
+                summarized(turn, &link, attempt, &Answered { spent: None, ..answered })
+            }
+            Some(Summarized::Failed { code, spent }) => {
+                let link = note_spent(turn, link, spent)?;
                 failed(turn, &link, attempt, &code, "the model could not be asked")
             }
             None => defect(turn, &link),
@@ -181,13 +213,7 @@ fn ask_later(turn: &mut Turn<'_>, before: Link, jobs: Before) -> Result<(), Halt
 
 fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result<(), Halt<No>> {
     if !page.metadata.is_empty() {
-        let id = nanoid(turn);
-        let m = &page.metadata;
-        let args = json!({
-            "id": id, "linkId": link.id, "title": m.title, "description": m.description, "image": m.image,
-            "favicon": m.favicon, "fetchedAt": iso(turn.now()),
-        });
-        let snapshot = event("v1.LinkMetadataFetched", args)?;
+        let snapshot = fetched_event(turn, &link.id, &page.metadata)?;
         append(turn, vec![snapshot], format!("{}/{attempt}/metadata", link.id))?;
     }
     let mut room = TAGS_TOLD_BYTES;
@@ -210,11 +236,7 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
     let now = iso(turn.now());
     let mut events = Vec::new();
     if let Some(summary) = &answered.summary {
-        let id = nanoid(turn);
-        let args = json!({
-            "id": id, "linkId": link.id, "summary": summary, "model": answered.model, "summarizedAt": now,
-        });
-        events.push(event("v1.LinkSummarized", args)?);
+        events.push(summarized_event(turn, &link.id, summary, &answered.model)?);
     }
     for (tag_id, name) in suggestions(turn, link, &answered.tags)? {
         let id = nanoid(turn);
@@ -227,6 +249,15 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
     events.push(event("v1.LinkProcessingCompleted", json!({ "linkId": link.id, "updatedAt": now }))?);
     turn.put(&format!("answer/{}", link.id), answered)?;
     end(turn, &link.id, attempt, events)
+}
+
+/// Adds what a summary took to what the link took before.
+fn note_spent(turn: &mut Turn<'_>, link: Link, spent: Option<Spent>) -> Result<Link, Halt<No>> {
+    let Some(spent) = spent else { return Ok(link) };
+    let spent = Some(link.spent.unwrap_or_default().plus(spent));
+    let after = Link { spent, ..link.clone() };
+    projection::put(turn, Some(&link), &after)?;
+    Ok(after)
 }
 
 /// At most two tags that exist and one that does not, none of which the link has or was offered.
@@ -297,7 +328,8 @@ fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Re
 
 /// Looks whether something was left behind; looks again later while anything is pending.
 pub(super) fn look(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
-    let todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
+    let mut todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
+    todo.extend(turn.scan("hand/", None, 1)?);
     if !todo.is_empty() {
         begin(turn)?;
     }
@@ -320,7 +352,7 @@ fn look_later(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
 }
 
 /// Writes events to the store's log as the processor.
-fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(), Halt<No>> {
+pub(super) fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(), Halt<No>> {
     let session: Option<Session> = turn.get("session")?;
     let session_id = session.map(|session| session.id).unwrap_or_default();
     // A later life of this object must not be taken for this one.
@@ -328,6 +360,28 @@ fn append(turn: &mut Turn<'_>, events: Vec<NewEvent>, key: String) -> Result<(),
     let append = Append { events, client_id: PROCESSOR_CLIENT.to_owned(), session_id, key };
     let log = sync(turn.object().name.as_str())?;
     Ok(turn.send(&log, &ToSync::Append(append))?)
+}
+
+pub(super) fn fetched_event(turn: &mut Turn<'_>, link: &str, m: &Metadata) -> Result<NewEvent, Halt<No>> {
+    let id = nanoid(turn);
+    let args = json!({
+        "id": id, "linkId": link, "title": m.title, "description": m.description, "image": m.image,
+        "favicon": m.favicon, "fetchedAt": iso(turn.now()),
+    });
+    event("v1.LinkMetadataFetched", args)
+}
+
+pub(super) fn summarized_event(
+    turn: &mut Turn<'_>,
+    link: &str,
+    summary: &str,
+    model: &str,
+) -> Result<NewEvent, Halt<No>> {
+    let id = nanoid(turn);
+    let args = json!({
+        "id": id, "linkId": link, "summary": summary, "model": model, "summarizedAt": iso(turn.now()),
+    });
+    event("v1.LinkSummarized", args)
 }
 
 pub(super) fn event(name: &str, args: Value) -> Result<NewEvent, Halt<No>> {

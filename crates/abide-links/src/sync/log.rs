@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `backend` | the log's id, drawn when the store is first opened |
 //! | `wrote/{day}/{key}` | where the log ended after the append with that key, so that a repeated one changes nothing. Forgotten after a day |
+//! | `append/{key}` | the same as it was kept before there were days: forgotten as soon as anything is |
 
 use super::calls::{Ahead, Call, Opened, OtherBackend, Push, Pushed, Reply};
 use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE, KEYS_FORGOTTEN};
@@ -12,9 +13,11 @@ use crate::event::{Append, POKES, SYNC, ToLinks, ToSync, links};
 use abide_core::event::{Event, Sender};
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
+use serde_json::Value;
 
 const BACKEND: &str = "backend";
 const WROTE: &str = "wrote/";
+const WROTE_BEFORE: &str = "append/";
 /// Forgets old keys of appends.
 const FORGET: &str = "forget";
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -142,9 +145,16 @@ impl Object for SyncLog {
         Ok(reply.into())
     }
 
-    fn message(&self, turn: &mut Turn<'_>, _from: Option<&Sender>, message: ToSync) -> Result<(), Halt<No>> {
+    fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, message: ToSync) -> Result<(), Halt<No>> {
         match message {
             ToSync::Append(append) => self.append(turn, &append).map(drop),
+            ToSync::AskHead { session } => match from {
+                Some(asker) => {
+                    let head = turn.log_head().0;
+                    Ok(turn.answer(asker, &ToLinks::Head { session, head })?)
+                }
+                None => Ok(()),
+            },
         }
     }
 
@@ -168,8 +178,10 @@ fn wrote(day: i64, key: &str) -> String {
 /// Forgets keys of appends of which nobody asks any more, so many at a time; later again while there are others.
 fn forget(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     let yesterday = wrote(day(turn.now()) - 1, "");
-    let kept: Vec<(String, i64)> = turn.scan(WROTE, None, KEYS_FORGOTTEN)?;
-    let old: Vec<&String> = kept.iter().map(|(key, _)| key).filter(|key| **key < yesterday).collect();
+    let mut kept: Vec<(String, Value)> = turn.scan(WROTE_BEFORE, None, KEYS_FORGOTTEN)?;
+    kept.extend(turn.scan::<Value>(WROTE, None, KEYS_FORGOTTEN - kept.len())?);
+    let is_old = |key: &&String| key.starts_with(WROTE_BEFORE) || **key < yesterday;
+    let old: Vec<&String> = kept.iter().map(|(key, _)| key).filter(is_old).collect();
     old.iter().for_each(|key| turn.delete(key));
     if !kept.is_empty() {
         let is_all = old.len() < kept.len();

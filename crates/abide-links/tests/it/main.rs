@@ -1,7 +1,9 @@
 //! Tests of the link service: the log of a store, who may see it, its processor, and pages.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod duplicates;
 mod hostile_pages;
+mod lane;
 mod metadata;
 mod odd_events;
 mod processor;

@@ -109,6 +109,37 @@ fn a_page_of_the_log_that_touches_a_hundred_large_links_is_one_commit() {
 }
 
 #[test]
+fn a_page_of_the_log_that_touches_links_with_many_duplicates_is_one_commit() {
+    let url = |page: usize, n: usize| json!({ "id": format!("p{page}-{n}"), "url": format!("https://e.org/{page}#{n}") });
+    let pages = 0..40;
+    let ids = || pages.clone().map(|page| format!("p{page}-0"));
+    let mut events: Vec<_> = pages.clone().map(|page| ("v1.LinkCreated", url(page, 0))).collect();
+    events.extend(pages.clone().flat_map(|page| (1..=60).map(move |n| ("v1.LinkCreated", url(page, n)))));
+    events.extend(ids().map(|id| ("v1.LinkProcessingFailed", json!({ "linkId": id, "error": "e" }))));
+    events.extend(ids().map(|id| ("v1.LinkDeleted", json!({ "id": id }))));
+    let mut world = check("many duplicates", &events);
+    let heir: Link = world.row(LINKS, "link/p7-1").unwrap();
+    assert_eq!((heir.duplicate_of, heir.duplicates.len()), (None, 59));
+}
+
+#[test]
+fn a_page_of_the_log_that_doubles_a_hundred_large_links_is_one_commit() {
+    let quotes = "\"".repeat(8_100);
+    let link = |copy: &str, n: usize| {
+        (
+            "v1.LinkCreated",
+            json!({ "id": format!("{copy}{n}"), "url": format!("https://e.org/{n}?{quotes}#{copy}") }),
+        )
+    };
+    let mut events: Vec<_> = (0..100).map(|n| link("a", n)).collect();
+    events.extend((0..100).map(|n| link("b", n)));
+    events.extend((0..100).map(|n| ("v1.LinkDeleted", json!({ "id": format!("a{n}") }))));
+    let mut world = check("large duplicates", &events);
+    let heir: Link = world.row(LINKS, "link/b7").unwrap();
+    assert_eq!(heir.duplicate_of, None);
+}
+
+#[test]
 fn a_summary_is_told_of_as_many_tags_as_have_room() {
     let tag = |n: usize| {
         ("v1.TagCreated", json!({ "id": n.to_string(), "name": format!("{n}{}", "ä".repeat(200)) }))

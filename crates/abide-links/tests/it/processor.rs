@@ -17,8 +17,8 @@
 //! | each event rewrites more and more | `a_link_costs_as_many_rows_among_many_as_alone` |
 //! | live updates are lost when the server comes back | `clients_come_back_after_a_restart_and_what_both_wrote_meanwhile_is_rebased` of abide-server |
 //! | a client is told without end that the server is ahead | `who_was_behind_gets_what_it_missed_and_its_next_push_is_taken` of abide-server |
-//! | a link, a tag or a suggestion is there twice | `rapid_links_and_pokes_are_processed_once_each`, `one_url_saved_by_many_at_once_is_one_link_that_all_get` of abide-server, `a_tag_that_two_requests_name_at_once_is_made_once`, `a_suggestion_is_made_once_and_again_only_if_it_was_dismissed` |
-//! | two URLs of one page are two links | `a_link_is_saved_once_however_its_url_is_written` |
+//! | a link, a tag or a suggestion is there twice | `rapid_links_and_pokes_are_processed_once_each`, `one_url_saved_by_many_at_once_is_one_link_that_all_get` of abide-server, `a_tag_that_two_requests_name_at_once_is_made_once`, `a_tag_that_a_client_made_is_not_made_again_by_the_first_request_to_its_store`, `a_suggestion_is_made_once_and_again_only_if_it_was_dismissed` |
+//! | two URLs of one page are two links | `a_link_is_saved_once_however_its_url_is_written`, `urls_of_one_page_that_clients_push_are_one_link_and_are_fetched_once` |
 //! | a fresh client reads the whole history | it does; `abide bench sync` says how fast |
 //! | a client falls behind and nobody sees it | `a_log_shows_its_head_and_its_live_pulls` of abide-server: its lag |
 //! | everybody reconnects at once | `one_socket_too_many_is_told_to_come_back_and_the_others_stay` of abide-server |

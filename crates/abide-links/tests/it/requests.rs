@@ -187,3 +187,49 @@ fn a_name_is_the_tags_that_had_it_first_and_goes_with_it() {
     names.sort();
     assert_eq!(names, ["read", "to-read"]);
 }
+
+#[test]
+fn a_tag_that_a_client_made_is_not_made_again_by_the_first_request_to_its_store() {
+    let (mut world, _) = world();
+    let tag =
+        json!({ "id": "t1", "name": "to-read", "sortOrder": 0, "createdAt": "2026-01-01T00:00:00.000Z" });
+    // Nothing of this wakes the processor.
+    let others = (0..250).map(|n| ("v1.LinkInteracted", json!({ "id": n.to_string(), "linkId": "x" })));
+    write(&mut world, &others.chain([("v1.TagCreated", tag)]).collect::<Vec<_>>());
+    let added = later(&mut world, &add("https://example.com/a"));
+    assert_eq!(added[0].link.tags, ["to-read"]);
+    let made = world.log::<Event>(SYNC).iter().filter(|event| event.name == "v1.TagCreated").count();
+    assert_eq!(made, 1);
+}
+
+#[test]
+fn a_request_that_waits_for_the_log_is_refused_if_it_cannot_be_done() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let tags = TagChanges { add: vec!["new".to_owned()], ..TagChanges::default() };
+    let changes = Changes { state: None, tags: Some(tags) };
+    let ids = vec!["a".to_owned(), "nope".to_owned()];
+    let ticket: Ticket = world.call(LINKS, &Call::Update { ids, changes }).unwrap();
+    let Some(TicketView::Resolved(Resolution::Refused { code, message })) = world.ticket(&ticket) else {
+        panic!("not refused")
+    };
+    assert_eq!(code, "unknown_link");
+    assert!(message.contains("nope"), "{message}");
+    assert!(!world.log::<Event>(SYNC).iter().any(|event| event.name == "v1.TagCreated"));
+}
+
+#[test]
+fn what_a_model_took_is_kept_with_the_link() {
+    let (mut world, _) = world();
+    write(&mut world, &[created("a")]);
+    let spent = |world: &mut World| {
+        let Reply::Links(links) = world.call(LINKS, &Call::Get { id: "a".to_owned() }).unwrap() else {
+            panic!()
+        };
+        let spent = links[0].spent.unwrap();
+        (spent.requests, spent.input_tokens, spent.output_tokens, spent.cost_micros)
+    };
+    assert_eq!(spent(&mut world), (1, 10, 5, 7));
+    later(&mut world, &Call::Reprocess { id: "a".to_owned() });
+    assert_eq!(spent(&mut world), (2, 20, 10, 14), "everything that was spent on it");
+}

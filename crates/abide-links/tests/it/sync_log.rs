@@ -169,3 +169,36 @@ fn a_key_opens_what_it_is_bound_to_until_it_is_revoked() {
     world.call::<keys::Reply>(&object, &keys::Call::Revoke).unwrap();
     assert!(check(&mut world, key.digest()).is_err());
 }
+
+/// The log as it was before keys of appends had days.
+struct OldLog;
+
+impl Object for OldLog {
+    const KIND: &'static str = "sync";
+    type Call = usize;
+    type Reply = usize;
+    type Message = Nothing;
+    type Refusal = NoRefusal;
+
+    fn call(&self, turn: &mut Turn<'_>, keys: usize) -> Result<Answer<usize>, Halt<NoRefusal>> {
+        for key in 0..keys {
+            turn.put(&format!("append/{key}"), &7_i64)?;
+        }
+        Ok(keys.into())
+    }
+}
+
+#[test]
+fn keys_that_were_kept_before_they_had_days_are_forgotten_too() {
+    let mut world = World::new();
+    world.object(OldLog);
+    world.call::<usize>(STORE, &700_usize).unwrap();
+    world.deploy(SyncLog::alone());
+    world.send(STORE, &append("k"));
+    world.settle();
+    assert_eq!(world.row::<i64>(STORE, "append/699"), Some(7));
+    world.pass(day(4));
+    for key in ["append/0", "append/699"] {
+        assert_eq!(world.row::<i64>(STORE, key), None, "{key}");
+    }
+}

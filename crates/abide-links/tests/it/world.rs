@@ -11,6 +11,7 @@ use abide_links::processor::rows::Answered;
 use abide_links::processor::summarize::{SummarizePayload, Summarized};
 use abide_links::processor::{FETCH, FETCH_QUEUE, Processor, SUMMARIZE, SUMMARIZE_QUEUE};
 use abide_links::sync::{Call, Reply, SyncLog};
+use abide_llm::{Spent, Usage};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -45,7 +46,10 @@ pub(crate) fn world_with(
         assert!(payload.tags.iter().map(String::len).sum::<usize>() <= TAGS_TOLD_BYTES);
         let summary = Some(format!("About {}.", payload.page.url));
         let tags = vec!["Rust".to_owned()];
-        done(&Summarized::Made(Answered { key: "k".to_owned(), summary, model: "script".to_owned(), tags }))
+        let usage = Usage { input_tokens: 10, output_tokens: 5 };
+        let spent = Some(Spent { requests: 1, usage, cost_micros: 7 });
+        let (key, model) = ("k".to_owned(), "script".to_owned());
+        done(&Summarized::Made(Answered { key, summary, model, tags, spent }))
     });
     (world, fetched)
 }
@@ -79,6 +83,14 @@ pub(crate) fn created(id: &str) -> (&'static str, Value) {
         "createdAt": "2026-01-01T00:00:00.000Z",
     });
     ("v1.LinkCreated", args)
+}
+
+pub(crate) fn created_at(id: &str, url: &str) -> (&'static str, Value) {
+    let args = json!({
+        "id": id, "url": url, "domain": "example.com", "createdAt": "2026-01-01T00:00:00.000Z",
+        "source": "app", "sourceMeta": null,
+    });
+    ("v2.LinkCreated", args)
 }
 
 /// The log: names of events about `id`, without their version.

@@ -5,6 +5,7 @@ use crate::app::App;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::feed::{Cursor, Entry, Filter, Page};
+use crate::hidden::is_owned;
 use crate::params::Params;
 use crate::role::Role;
 use crate::route::Routes;
@@ -177,7 +178,11 @@ fn event(entry: &Entry) -> Event {
             ("object", ChangeDocument::Object { object, version: *version, at })
         }
         Change::Queue { queue, paused } => ("queue", ChangeDocument::Queue { queue, paused: *paused, at }),
-        Change::Dead { object, error } => ("dead", ChangeDocument::Dead { object, error, at }),
+        Change::Dead { object, error } => {
+            // Why something of an organization failed is nobody else's, and everybody may follow.
+            let error = if is_owned(object) { "" } else { error };
+            ("dead", ChangeDocument::Dead { object, error, at })
+        }
         Change::DeadGone { id } => ("dead_gone", ChangeDocument::DeadGone { id: id.0, at }),
     };
     let text = serde_json::to_string(&document).expect("names and numbers can be written as JSON");

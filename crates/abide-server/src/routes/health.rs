@@ -53,7 +53,7 @@ mod tests {
     use crate::app::App;
     use crate::drain::DrainSwitch;
     use crate::error::stopping;
-    use crate::serve::ServerOptions;
+    use crate::serve::{Bounds, ServerOptions};
     use crate::services::Services;
     use abide_engine::{Engine, EngineOptions, Registry};
     use abide_store::memory::MemoryStore;
@@ -61,7 +61,7 @@ mod tests {
 
     fn options() -> ServerOptions {
         let (services, admission) = (Services::default(), Admission::default());
-        ServerOptions { max_body_bytes: 1, services, admission }
+        ServerOptions { max_body_bytes: 1, services, admission, bounds: Bounds::default() }
     }
 
     #[tokio::test]

@@ -16,12 +16,12 @@ use abide_core::commit::Reply as CallReply;
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_core::ticket::Resolution;
-use abide_engine::Call as EngineCall;
+use abide_engine::{Call as EngineCall, RefusalClass};
 use abide_links::event;
 use abide_links::limits::PAGE_LINKS;
 use abide_links::page::Metadata;
 use abide_links::processor::preview::NoPreview;
-use abide_links::processor::{Added, Call, Changes, LinkView, Listed, Query, Reply};
+use abide_links::processor::{Added, Call, Changes, LARGE_ANSWER, LinkView, Listed, Query, Reply};
 use abide_store::view::TicketView;
 use axum::Json;
 use axum::extract::State;
@@ -256,8 +256,8 @@ impl Store<'_> {
             CallReply::Now(reply) => reply,
             CallReply::Later(ticket) => match engine.ticket(&ticket, WAIT).await? {
                 Some(TicketView::Resolved(Resolution::Reply(reply))) => reply,
-                Some(TicketView::Resolved(Resolution::Refused { message, .. })) => {
-                    return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
+                Some(TicketView::Resolved(Resolution::Refused { code, message })) => {
+                    return Err(refused(code, message));
                 }
                 Some(TicketView::Open) => {
                     let message = "it is taken and will be done, but the links of this store are behind their log: read \
@@ -273,6 +273,16 @@ impl Store<'_> {
         };
         reply.decode().map_err(|_| odd())
     }
+}
+
+/// What was refused after it had waited: as if it had been refused at once, unless it is done and only not answered.
+fn refused(code: String, message: String) -> ApiError {
+    let class = match code.as_str() {
+        LARGE_ANSWER => return ApiError::new(ErrorCode::OutcomeUnknown, message),
+        "unknown_link" => RefusalClass::NotFound,
+        _ => RefusalClass::Invalid,
+    };
+    ApiError::refused(ErrorCode::Refused(class), code, message)
 }
 
 fn links(reply: Reply) -> Result<Vec<LinkView>, ApiError> {

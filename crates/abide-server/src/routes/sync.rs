@@ -267,7 +267,8 @@ async fn tail(
         Some(after) => after.max(0),
         None => app.engine().log_head(feed.object().clone()).await?.0,
     };
-    let body = sync::tail(app, feed, pass, place, after);
+    let places = [place, app.wait_place()?];
+    let body = sync::tail(app, feed, pass, places, after);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }

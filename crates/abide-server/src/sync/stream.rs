@@ -51,15 +51,21 @@ struct Following {
     feed: Arc<Feed>,
     pass: Pass,
     follower: LogFollower,
-    /// A tail is as much as a socket.
-    _place: OwnedSemaphorePermit,
+    /// A tail is as much as a socket, and one of those who wait.
+    _places: [OwnedSemaphorePermit; 2],
 }
 
 /// Events after `after` as they come, as server-sent events whose ids are their numbers. Ends when the server stops, the
-/// store is wiped, or `pass` is not good any more.
-pub(crate) fn tail(app: App, feed: Arc<Feed>, pass: Pass, place: OwnedSemaphorePermit, after: i64) -> Body {
+/// store is wiped, or `pass` is not good any more. It keeps its places, among sockets and among those who wait, for so long.
+pub(crate) fn tail(
+    app: App,
+    feed: Arc<Feed>,
+    pass: Pass,
+    places: [OwnedSemaphorePermit; 2],
+    after: i64,
+) -> Body {
     let follower = app.engine().follow(feed.object().clone(), Seq(after));
-    let from = Some(Following { app, feed, pass, follower, _place: place });
+    let from = Some(Following { app, feed, pass, follower, _places: places });
     Body::from_stream(stream::unfold(from, |following| async move {
         let mut following = following?;
         match following.next().await? {

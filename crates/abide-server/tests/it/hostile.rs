@@ -1,8 +1,11 @@
 //! Clients that misbehave do no harm.
 
 use crate::server::Server;
-use std::io::{Read, Write};
+use abide_server::Bounds;
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 /// Sends bytes, closes, and gives what came back.
 fn throw(server: &Server, bytes: &[u8]) -> String {
@@ -123,4 +126,57 @@ fn a_body_that_ends_early_brings_nothing() {
         throw(&server, &whole.as_bytes()[..whole.len() - cut]);
     }
     assert_eq!(server.ok("GET /v1/jobs", "")["jobs"], serde_json::json!([]));
+}
+
+#[test]
+fn a_head_or_a_body_that_does_not_arrive_in_time_is_not_waited_for() {
+    let server = Server::within(Bounds { arrives: Duration::from_millis(300), ..Bounds::default() });
+    let (mut silent, mut head, mut body) = (server.client(), server.client(), server.client());
+    head.send(b"POST /v1/jobs HTTP/1.1\r\nHost: local").unwrap();
+    body.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{").unwrap();
+    for client in [&mut silent, &mut head] {
+        assert_eq!(client.read().unwrap_err().kind(), ErrorKind::UnexpectedEof, "it is closed");
+    }
+    let reply = body.read().unwrap();
+    assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (408, Some("request_timeout")));
+    assert!(reply.body.contains("did not arrive within 300ms"), "{reply}");
+    server.ok("GET /ready", "");
+}
+
+#[test]
+fn those_who_wait_leave_room_for_those_who_do_not() {
+    let bounds = Bounds { connections: 12, waits: 4, readers: 3, ..Bounds::default() };
+    let mut server = Server::within(bounds);
+    server.ok("POST /v1/jobs", r#"{"queue":"work","kind":"k"}"#);
+    let lease =
+        &server.ok("POST /v1/lease", r#"{"worker":"w","queues":["work"],"kinds":["k"]}"#)["leases"][0];
+    let (job, attempt, token) = (&lease["job"], &lease["attempt"], &lease["token"]);
+
+    let poll = r#"{"worker":"w","queues":["q"],"kinds":["k"],"wait_ms":30000}"#;
+    let (sender, answers) = channel();
+    for _ in 0..9 {
+        let (mut client, sender) = (server.client(), sender.clone());
+        std::thread::spawn(move || sender.send(client.request("POST /v1/lease", &[], poll).unwrap()));
+    }
+    for _ in 0..5 {
+        let refused = answers.recv().unwrap();
+        assert_eq!(refused.json()["error"]["code"], "overloaded", "{refused}");
+        assert!(refused.body.contains("4 requests wait already"), "{refused}");
+    }
+    let mut readers: Vec<_> = (0..4).map(|_| server.client()).collect();
+    let read = |client: &mut crate::client::Client| client.request("GET /v1/events", &[], "").unwrap().status;
+    let statuses: Vec<u16> = readers.iter_mut().map(read).collect();
+    assert_eq!(statuses, [200, 200, 200, 429]);
+
+    server.ok("GET /health", "");
+    let beat = format!(r#"{{"attempt":{attempt},"token":{token},"lease_ms":5000}}"#);
+    server.ok(&format!("POST /v1/jobs/{job}/heartbeat"), &beat);
+    server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k"}"#);
+    let found = answers.recv().unwrap();
+    assert_eq!(
+        found.json()["leases"].as_array().map(Vec::len),
+        Some(1),
+        "one of those who wait has it: {found}"
+    );
+    server.tell_to_stop()();
 }

@@ -13,9 +13,10 @@ use abide_links::auth::keys::ApiKeys;
 use abide_links::processor::{self, preview::Preview};
 use abide_links::sync::SyncLog;
 use abide_server::{
-    Admission, BackupService, CoordinatorService, EntitiesService, LinksService, NoBackup, ServerOptions,
-    Services, SyncService, WithoutToken, serve, tokens,
+    Admission, BackupService, Bounds, CoordinatorService, EntitiesService, LinksService, NoBackup,
+    ServerOptions, Services, SyncService, WithoutToken, serve, tokens,
 };
+use abide_store::Store;
 use abide_store::memory::MemoryStore;
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -26,6 +27,9 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+/// A port of this machine that is free.
+const ANY_PORT: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
 /// Bodies may be this large.
 pub(crate) const BODY_BYTES: usize = 64 * 1024;
@@ -170,7 +174,14 @@ impl Server {
     /// Another one at the place of this, which was told to stop.
     pub(crate) fn again(&self, store: MemoryStore) -> Server {
         let (machine, admission) = (MachineOptions::default(), Admission::default());
-        Server::at(self.address, store, machine, self.services.clone(), admission)
+        Server::at(self.address, store, machine, self.services.clone(), admission, Bounds::default())
+    }
+
+    /// One of which clients may take so much.
+    pub(crate) fn within(bounds: Bounds) -> Server {
+        let (store, machine, admission) =
+            (MemoryStore::new(), MachineOptions::default(), Admission::default());
+        Server::at(ANY_PORT.into(), store, machine, every_service(), admission, bounds)
     }
 
     pub(crate) fn admitting(
@@ -179,15 +190,22 @@ impl Server {
         services: Services,
         admission: Admission,
     ) -> Server {
-        Server::at(([127, 0, 0, 1], 0).into(), store, machine, services, admission)
+        Server::at(ANY_PORT.into(), store, machine, services, admission, Bounds::default())
+    }
+
+    /// One on another store.
+    pub(crate) fn over(store: impl Store + 'static) -> Server {
+        let (machine, admission) = (MachineOptions::default(), Admission::default());
+        Server::at(ANY_PORT.into(), store, machine, every_service(), admission, Bounds::default())
     }
 
     fn at(
         address: SocketAddr,
-        store: MemoryStore,
+        store: impl Store + 'static,
         machine: MachineOptions,
         services: Services,
         admission: Admission,
+        bounds: Bounds,
     ) -> Server {
         let runtime = Runtime::new().expect("as the test made it");
         let directory = tempfile::tempdir().expect("as the test made it");
@@ -227,7 +245,8 @@ impl Server {
             let collections = Some(shelf(&engine, &entities, &files));
             let services =
                 Services { entities: Some(entities), organizer, pipeline, collections, ..services };
-            let options = ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission };
+            let options =
+                ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission, bounds };
             let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
             (address, services, shutdown, served)
         });

@@ -2,7 +2,12 @@
 
 use crate::server::{SOCKETS, Server};
 use crate::wire::{Wire, event};
+use abide_core::time::Time;
+use abide_store::memory::MemoryStore;
+use abide_store::{Answer, Batch, Read, Reader, Store, StoreError, Write};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_tungstenite::tungstenite::Message;
 
 fn no_more() -> Value {
@@ -303,4 +308,71 @@ fn a_stopping_server_closes_sockets_with_1012() {
     let stopped = server.tell_to_stop();
     assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1012));
     stopped();
+}
+
+/// A store that cannot say anything about objects while it is blind.
+struct Blind {
+    store: MemoryStore,
+    is_blind: Arc<AtomicBool>,
+}
+
+struct BlindReader {
+    reader: Box<dyn Reader>,
+    is_blind: Arc<AtomicBool>,
+}
+
+impl Store for Blind {
+    fn write(&mut self, now: Time, batch: &[Write]) -> Result<Batch, StoreError> {
+        self.store.write(now, batch)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+        let (reader, is_blind) = (self.store.reader()?, Arc::clone(&self.is_blind));
+        Ok(Box::new(BlindReader { reader, is_blind }))
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreError> {
+        self.store.reopen()
+    }
+}
+
+impl Reader for BlindReader {
+    fn read(&mut self, now: Time, read: &Read) -> Result<Answer, StoreError> {
+        if matches!(read, Read::Object(_)) && self.is_blind.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("for a while".to_owned()));
+        }
+        self.reader.read(now, read)
+    }
+}
+
+#[test]
+fn a_pull_that_cannot_begin_closes_the_socket_so_that_its_client_comes_back() {
+    let is_blind = Arc::new(AtomicBool::new(false));
+    let server = Server::over(Blind { store: MemoryStore::new(), is_blind: Arc::clone(&is_blind) });
+    let mut wire = Wire::open(&server, "s");
+    fill(&mut wire, "s", 1, 3);
+    let mut other = Wire::open(&server, "s");
+    other.pull(json!("1"), "s", true, None);
+    assert_eq!(other.page().0, [1, 2, 3]);
+
+    is_blind.store(true, Ordering::SeqCst);
+    wire.pull(json!("0"), "s", true, None);
+    // Told that it failed, a client would never pull again.
+    let frame = wire.closed().expect("it is closed with a reason");
+    assert_eq!((u16::from(frame.code), frame.reason.as_str()), (1012, "the log cannot be read now"));
+    other.push(json!("2"), "s", &[event(4, "n")], None);
+    let (mut heard, mut is_acked) = (Vec::new(), false);
+    while heard.is_empty() || !is_acked {
+        let frame = other.next();
+        match frame["_tag"].as_str() {
+            Some("Exit") => is_acked = frame == acked(&json!("2")),
+            Some(_) | None => heard.push(frame["values"][0]["batch"][0]["eventEncoded"]["seqNum"].clone()),
+        }
+    }
+    assert_eq!(heard, [4], "who pulls already goes on");
+
+    is_blind.store(false, Ordering::SeqCst);
+    let mut wire = Wire::open(&server, "s");
+    wire.pull(json!("0"), "s", true, None);
+    assert_eq!(wire.page().0, [1, 2, 3, 4]);
 }

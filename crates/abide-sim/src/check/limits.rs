@@ -55,6 +55,12 @@ impl Limits {
                 }
                 Ok(())
             }
+            (Write::Vacate { lease }, Written::Vacated(Ok(()))) => {
+                counts.one("job: vacated");
+                // Its queue's own key is the first, and stays.
+                self.free_past(lease.job, 1);
+                Ok(())
+            }
             (Write::Finish { lease, finish, .. }, Written::Finished(Ok(done))) if !done.repeated => {
                 self.finished(*lease, &finish.refund, &finish.cool_down, at, counts);
                 Ok(())
@@ -178,7 +184,11 @@ impl Limits {
     }
 
     fn free(&mut self, id: JobId) {
-        for key in self.of_job.get(&id).into_iter().flatten() {
+        self.free_past(id, 0);
+    }
+
+    fn free_past(&mut self, id: JobId, kept: usize) {
+        for key in self.of_job.get(&id).into_iter().flatten().skip(kept) {
             if let Some(state) = self.keys.get_mut(key) {
                 state.live.remove(&id);
             }

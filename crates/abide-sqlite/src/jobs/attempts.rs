@@ -26,6 +26,8 @@ const BE_OVER: &str =
          result = ?6, reason = ?7, updated_at = ?8, finished_at = ?8
      WHERE id = ?1";
 
+const VACATE: &str = "UPDATE jobs SET has_vacated = 1 WHERE id = ?1";
+
 impl Job {
     /// Whether a lease is the current one.
     pub(crate) fn is_held_by(&self, lease: &LeaseRef) -> bool {
@@ -65,6 +67,29 @@ impl Writer<'_> {
         Ok(Err(LeaseLost::Stale(job.state)))
     }
 
+    /// Frees the limit keys of a job that runs on.
+    pub(crate) fn vacate(&mut self, lease: &LeaseRef) -> Outcome<Result<(), LeaseLost>> {
+        let found = match self.held.running.remove(&lease.job) {
+            Some(job) if job.is_held_by(lease) => Some(job),
+            Some(_) | None => self.find_job(lease.job)?,
+        };
+        let Some(mut job) = found else { return Ok(Err(LeaseLost::NoJob)) };
+        if !job.is_held_by(lease) {
+            return Ok(Err(LeaseLost::Stale(job.state)));
+        }
+        let had_vacated =
+            job.running.as_mut().is_some_and(|running| std::mem::replace(&mut running.has_vacated, true));
+        if !had_vacated {
+            self.db.run(VACATE, [job.id.0])?;
+            for key in &job.limit_keys {
+                self.free_key(key)?;
+                self.refill_key(key)?;
+            }
+        }
+        self.held.running.insert(job.id, job);
+        Ok(Ok(()))
+    }
+
     /// Ends the attempt of a running job without a word from its worker.
     pub(crate) fn cut_short(&mut self, job: &mut Job, event: JobEvent<'_>) -> Outcome<()> {
         self.end_attempt(job, event, &AttemptEnd::HandedBack.into(), 0)
@@ -77,7 +102,8 @@ impl Writer<'_> {
         let was_full = self.is_full(&own_key)?;
         let mut keys = vec![own_key];
         keys.extend(job.limit_keys.iter().cloned());
-        for key in &keys {
+        let has_vacated = job.running.as_ref().is_some_and(|running| running.has_vacated);
+        for key in if has_vacated { &keys[..1] } else { &keys } {
             self.free_key(key)?;
         }
         let refunds: BTreeSet<&LimitKey> = finish.refund.iter().filter(|key| keys.contains(key)).collect();

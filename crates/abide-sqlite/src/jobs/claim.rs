@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 
 const MAKE_READY: &str = "UPDATE jobs SET state = 'ready', parked_on = ?2, updated_at = ?3 WHERE id = ?1";
 const LEASE: &str = "UPDATE jobs SET state = 'running', attempt = ?2, worker = ?3, life = ?4, token = ?5,
-         started_at = ?6, lease_expires_at = ?7, updated_at = ?6, claim_key = ?8, progress = NULL
+         started_at = ?6, lease_expires_at = ?7, updated_at = ?6, claim_key = ?8, progress = NULL,
+         has_vacated = 0
      WHERE id = ?1";
 const UNDER_KEY: &str = concat!(
     "SELECT ",
@@ -149,7 +150,8 @@ impl Writer<'_> {
         self.refill_lanes_of(&job)?;
         self.set_wake(&own_key)?;
         job.token = Some(token);
-        job.running = Some(Running { worker: claim.worker.clone(), started_at: self.now });
+        job.running =
+            Some(Running { worker: claim.worker.clone(), started_at: self.now, has_vacated: false });
         self.hand_out(job, token, expires_at)
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Carried {
 pub(crate) struct Running {
     pub(crate) worker: WorkerId,
     pub(crate) started_at: Time,
+    /// Whether it gave back the places of its limit keys.
+    pub(crate) has_vacated: bool,
 }
 
 /// The order in which ready jobs start: the least is the best.
@@ -73,7 +75,7 @@ macro_rules! job_columns {
     () => {
         "id, queue, kind, state, priority, run_at, parked_on, attempt, failures, restarts, cancel_asked, token,
          worker, started_at, max_attempts, backoff_base_ms, backoff_cap_ms, unique_key,
-         key_scope, limit_keys, owner_kind, owner_name, owner_incarnation, reason"
+         key_scope, limit_keys, owner_kind, owner_name, owner_incarnation, reason, has_vacated"
     };
 }
 pub(crate) use job_columns;
@@ -155,7 +157,11 @@ pub(crate) fn impossible(misfit: Misfit) -> Fault {
 pub(crate) fn decode(row: Columns<'_>) -> Outcome<Job> {
     let damaged = |what: &str| Fault::Damaged(format!("job {:?} has no {what}", row.int(0)));
     let running = match row.opt_text(12)? {
-        Some(worker) => Some(Running { worker: WorkerId::trusted(worker), started_at: row.time(13)? }),
+        Some(worker) => Some(Running {
+            worker: WorkerId::trusted(worker),
+            started_at: row.time(13)?,
+            has_vacated: row.flag(24)?,
+        }),
         None => None,
     };
     let owner = match row.opt_int(22)? {

@@ -77,7 +77,7 @@ fn a_store_of_the_first_schema_is_brought_forward() {
     let conn = Connection::open(dir.path().join("abide.db")).unwrap();
     conn.execute_batch(
         "DROP INDEX jobs_by_queue; DROP INDEX jobs_over_by_id; ALTER TABLE messages DROP COLUMN trace;
-         DROP INDEX jobs_by_claim; ALTER TABLE jobs DROP COLUMN claim_key;
+         DROP INDEX jobs_by_claim; ALTER TABLE jobs DROP COLUMN claim_key; ALTER TABLE jobs DROP COLUMN has_vacated;
          PRAGMA user_version = 1",
     )
     .unwrap();

@@ -113,6 +113,22 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn vacate(&mut self, lease: &LeaseRef, woken: &mut Woken) -> Result<(), LeaseLost> {
+        let job = self.jobs.get_mut(&lease.job).ok_or(LeaseLost::NoJob)?;
+        if !job.is_held_by(lease) {
+            return Err(LeaseLost::Stale(job.state));
+        }
+        let running = job.running.as_mut().expect("a job with a lease is running");
+        if !std::mem::replace(&mut running.has_vacated, true) {
+            for key in job.limit_keys.clone() {
+                self.free_key(&key);
+                self.refill_key(&key, woken);
+                self.forget_rested(&key);
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn finish(
         &mut self,
         lease: &LeaseRef,
@@ -137,8 +153,8 @@ impl State {
         let queue = self.job(id).queue.clone();
         let was_full = self.is_full(&LimitKey::of_queue(&queue));
         let keys = self.job(id).keys();
-        for key in &keys {
-            self.free_key(key);
+        for key in self.job(id).keys_held() {
+            self.free_key(&key);
         }
         let refunds: BTreeSet<&LimitKey> = finish.refund.iter().filter(|key| keys.contains(key)).collect();
         for key in refunds {

@@ -128,7 +128,7 @@ impl State {
 
     fn check_leases_under_keys(&self) -> Result<(), Broken> {
         let mut running: BTreeMap<LimitKey, u32> = BTreeMap::new();
-        for key in self.jobs.values().filter(|job| job.running.is_some()).flat_map(Job::keys) {
+        for key in self.jobs.values().flat_map(Job::keys_held) {
             *running.entry(key).or_default() += 1;
         }
         for key in running.keys().chain(self.limits.used.keys()) {

@@ -124,6 +124,7 @@ impl State {
             claim_key: claim.key.clone(),
             started_at: now,
             expires_at,
+            has_vacated: false,
         });
         let lease = job.lease().expect("it runs");
         self.leases.insert((expires_at, id));

@@ -65,6 +65,8 @@ pub(super) struct Running {
     pub(super) claim_key: Option<IdempotencyKey>,
     pub(super) started_at: Time,
     pub(super) expires_at: Time,
+    /// Whether it gave back the places of its limit keys.
+    pub(super) has_vacated: bool,
 }
 
 /// Among whose jobs a unique key is unique.
@@ -107,6 +109,15 @@ impl Job {
     pub(super) fn keys(&self) -> Vec<LimitKey> {
         let own = LimitKey::of_queue(&self.queue);
         std::iter::once(own).chain(self.limit_keys.iter().cloned()).collect()
+    }
+
+    /// The keys whose places it holds while it runs.
+    pub(super) fn keys_held(&self) -> Vec<LimitKey> {
+        match &self.running {
+            None => Vec::new(),
+            Some(running) if running.has_vacated => vec![LimitKey::of_queue(&self.queue)],
+            Some(_) => self.keys(),
+        }
     }
 
     pub(super) fn is_owned_by(&self, life: Incarnation) -> bool {

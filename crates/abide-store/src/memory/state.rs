@@ -92,6 +92,7 @@ impl State {
                 Written::Renewed(leases.iter().map(|lease| self.renew(lease, *lease_ms)).collect())
             }
             Write::Progress { lease, progress } => Written::Progressed(self.progress(lease, progress)),
+            Write::Vacate { lease } => Written::Vacated(self.vacate(lease, woken)),
             Write::Finish { lease, finish, seed } => {
                 Written::Finished(self.finish(lease, finish, *seed, woken))
             }

@@ -2,7 +2,7 @@
 
 use super::probe::{Probe, concurrency, done, failed, job, job_with, kind, limit_key, queue};
 use super::stories;
-use crate::write::{Claim, Write};
+use crate::write::{Claim, LeaseLost, Write, Written};
 use abide_core::job::{JobId, JobState, NewJob, RetryWish};
 use abide_core::lane::OFFERED;
 use abide_core::limit::LimitPolicy;
@@ -22,6 +22,7 @@ stories![
     a_claim_looks_at_a_bounded_number_of_jobs,
     a_retried_job_waits_behind_better_ones,
     ends_of_every_sort_free_the_key,
+    a_job_that_vacates_frees_its_keys_and_runs_on,
     a_cancelled_job_lets_the_next_one_forward,
     a_parked_job_can_be_cancelled,
     raising_a_limit_wakes_the_backlog,
@@ -49,6 +50,33 @@ fn a_key_lets_as_many_run_as_it_allows(p: &mut Probe<'_>) {
     assert!(p.woken.ready.contains(&(queue("q"), kind("k"))));
     p.claims(9, &ids[2..3]);
     assert_eq!(p.limit_of("host:a").in_use, 2);
+}
+
+fn a_job_that_vacates_frees_its_keys_and_runs_on(p: &mut Probe<'_>) {
+    p.set_limit("host:a", concurrency(1));
+    p.set_limit("queue:q", concurrency(2));
+    let ids = enqueue(p, 4, &["host:a"]);
+    let first = p.claims(9, &ids[..1]).remove(0);
+    for _ in 0..2 {
+        assert_eq!(p.write(Write::Vacate { lease: first.lease }), Written::Vacated(Ok(())));
+        assert_eq!((p.limit_of("host:a").in_use, p.limit_of("queue:q").in_use), (0, 1), "once");
+    }
+    assert_eq!(p.job(ids[0]).state, JobState::Running);
+    let second = p.claims(9, &ids[1..2]).remove(0);
+    p.claims(9, &[]);
+    p.finish(&first, done());
+    assert_eq!((p.limit_of("host:a").in_use, p.limit_of("queue:q").in_use), (1, 1), "its place is another's");
+    p.finish(&second, failed(RetryWish::AfterMs(0)));
+    let third = p.claims(1, &ids[2..3]).remove(0);
+    assert_eq!(p.write(Write::Vacate { lease: third.lease }), Written::Vacated(Ok(())));
+    let lease_ms = p.asks(1).lease_ms;
+    p.pass(lease_ms);
+    assert_eq!(p.write(Write::ReleaseExpired), Written::Released(vec![ids[2]]));
+    assert_eq!(p.limit_of("host:a").in_use, 0, "an end of any sort frees what is held and no more");
+    let stale = Written::Vacated(Err(LeaseLost::Stale(p.state_of(ids[2]))));
+    assert_eq!(p.write(Write::Vacate { lease: third.lease }), stale);
+    assert_eq!(p.claim(1).leases.len(), 1);
+    assert_eq!(p.limit_of("host:a").in_use, 1, "another attempt holds it again");
 }
 
 fn a_class_is_the_default_of_its_keys(p: &mut Probe<'_>) {

@@ -7,7 +7,7 @@ use abide_core::commit::Reply;
 use abide_core::json::Json;
 use abide_core::object::ObjectKey;
 use abide_engine::{Call, Engine, EngineOptions, Registry};
-use abide_server::{Admission, ServerOptions, Services, serve};
+use abide_server::{Admission, Bounds, ServerOptions, Services, serve};
 use abide_sqlite::SqliteStore;
 use abide_store::{Answer, Read};
 use serde_json::Value;
@@ -37,7 +37,8 @@ impl Rig {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (services, admission) = (Services::default(), Admission::default());
-        let options = ServerOptions { max_body_bytes: 4 * 1024 * 1024, services, admission };
+        let options =
+            ServerOptions { max_body_bytes: 4 * 1024 * 1024, services, admission, bounds: Bounds::default() };
         let engine = self.engine.clone();
         let task = tokio::spawn(async move {
             serve(listener, engine, options, async move { drop(stopped.await) }).await;

@@ -164,6 +164,13 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
         (&shown["summary"], &shown["processing"]),
         (&json!("A note that the model wrote."), &json!("done"))
     );
+    let spent = json!({ "requests": 1, "inputTokens": 10, "outputTokens": 5, "costMicros": 0 });
+    assert_eq!(shown["spent"], spent);
+    let text = place.run(&format!("links show {id}"));
+    assert!(
+        text.stdout.contains("\nspent       10 tokens read, 5 written, 1 requests, 0 millionths\n"),
+        "{text}"
+    );
     assert_eq!(ok(&place.run("links search --json model wrote --all"))["links"][0]["id"], json!(id));
     assert_eq!(place.run("links show none").code, Some(1));
     let asked = asked.lock().expect("as the test made it");

@@ -28,8 +28,9 @@ pub(super) fn one(random: &mut Seed, known: &mut Known, now: Time) -> Write {
             let leases = (0..random.below(3)).map(|_| lease(random, known)).collect();
             Write::Renew { leases, lease_ms: ms(random, 6_000) }
         }
-        69..71 => Write::Progress { lease: lease(random, known), progress: json(random) },
-        71..74 => Write::ReleaseExpired,
+        69 => Write::Progress { lease: lease(random, known), progress: json(random) },
+        70..72 => Write::Vacate { lease: lease(random, known) },
+        72..74 => Write::ReleaseExpired,
         74..78 => fail(random, known, now),
         78..80 => Write::CountCrash { event: first_event(random, known) },
         80..83 => Write::Cancel { job: job(random, known) },

@@ -1,5 +1,6 @@
 //! `abide links list`, `show` and `search`.
 
+use abide_links::processor::calls::SpentView;
 use abide_links::processor::{LinkView, Listed};
 use serde_json::Value;
 
@@ -40,6 +41,12 @@ pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Re
         Some(error) => format!("{} ({error})", link.processing),
         None => link.processing.clone(),
     };
+    let duplicates: Vec<String> =
+        link.duplicates.into_iter().map(|other| format!("{} {}", other.id, other.url)).collect();
+    let spent = link.spent.map(|spent| {
+        let SpentView { requests, input_tokens, output_tokens, cost_micros } = spent;
+        format!("{input_tokens} tokens read, {output_tokens} written, {requests} requests, {cost_micros} millionths")
+    });
     let fields = [
         ("id", Some(link.id)),
         ("url", Some(link.url)),
@@ -53,6 +60,9 @@ pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Re
         ("source", link.source),
         ("image", link.image),
         ("created", Some(link.created_at)),
+        ("duplicates", Some(duplicates.join(", "))),
+        ("listed as", link.duplicate_of),
+        ("spent", spent),
     ];
     let line = |(name, value): (&str, Option<String>)| {
         let value = value.filter(|value| !value.is_empty())?;

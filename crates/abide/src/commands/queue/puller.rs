@@ -9,6 +9,7 @@ use abide_core::json::Json;
 use abide_core::limits::CLAIM_ITEMS;
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
 use abide_core::time::Time;
+use abide_engine::worker::Said;
 use abide_engine::{JobContext, Telemetry, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -192,7 +193,11 @@ impl Puller {
                     is_told = true;
                     stop.send_replace(true);
                 }
-                Some((_, note)) = noted.recv() => self.note(at, &note).await,
+                Some((_, said)) = noted.recv() => match said {
+                    Said::Progress(note) => self.note(at, &note).await,
+                    // The end, which is soon, frees everything.
+                    Said::Vacated => {}
+                },
                 _ = beat.tick() => {
                     if self.must_stop(at).await {
                         stop.send_replace(true);
