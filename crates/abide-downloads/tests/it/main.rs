@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use tempfile::TempDir;
 
 fn start(store: &MemoryStore, dir: &Path) -> Engine {
@@ -324,7 +325,14 @@ async fn a_host_is_free_for_the_next_file_while_one_is_put_in_its_place() {
     let second = enqueue(&engine, json!({"artifact_id": "b", "url": server.url("/b")})).await;
     assert_eq!(end(&engine, second).await.state, JobState::Done);
     assert_eq!(engine.job(first).await.unwrap().unwrap().state, JobState::Running);
-    assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), b"hello", "only its record is missing");
+    let file = dir.path().join("a");
+    let put = async {
+        while !file.exists() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), put).await.unwrap();
+    assert_eq!(std::fs::read(&file).unwrap(), b"hello", "only its record is missing");
     let waits = std::fs::File::open(&pipe).unwrap();
     std::fs::remove_file(&pipe).unwrap();
     engine.stop().await;
