@@ -113,7 +113,10 @@ fn every_end_leads_where_it_should() {
         (json!({ "end": "error", "reason": "no route" }), "scheduled"),
         (json!({ "end": "error", "reason": "busy", "retry": { "after_ms": 9_000_000 } }), "scheduled"),
         (json!({ "end": "error", "reason": "404", "retry": "never" }), "failed"),
-        (json!({ "end": "error", "reason": "not now", "retry": { "uncounted_after_ms": 9_000_000 } }), "scheduled"),
+        (
+            json!({ "end": "error", "reason": "not now", "retry": { "uncounted_after_ms": 9_000_000 } }),
+            "scheduled",
+        ),
         (json!({ "end": "handed_back" }), "ready"),
     ];
     for (end, state) in cases {

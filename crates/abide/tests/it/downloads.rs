@@ -198,7 +198,8 @@ fn a_server_that_is_told_to_stop_lets_work_finish_or_hands_it_back() {
     let place = place().env("ABIDE_SERVER_DRAIN_MS", "2000");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     let mut feed = Feed::of(&served);
-    let item = served.ok("POST /coordinator/c/queue", r#"{"message":"m","delay":300}"#)["workItem"]["id"].clone();
+    let item =
+        served.ok("POST /coordinator/c/queue", r#"{"message":"m","delay":300}"#)["workItem"]["id"].clone();
     feed.until(|data| data["to"] == "running");
     enter(&place, "slow", &files.url("/slow"));
     until(|| files.paths().contains(&"/slow".to_owned()));
@@ -208,7 +209,8 @@ fn a_server_that_is_told_to_stop_lets_work_finish_or_hands_it_back() {
     let jobs = ok(&place, "job list");
     let jobs = [&jobs["jobs"][1], &jobs["jobs"][0]];
     let states = jobs.map(|job| (job["kind"].clone(), job["state"].clone(), job["failures"].clone()));
-    let expected = [("process", "done"), ("download", "ready")].map(|(kind, state)| (json!(kind), json!(state), json!(0)));
+    let expected = [("process", "done"), ("download", "ready")]
+        .map(|(kind, state)| (json!(kind), json!(state), json!(0)));
     assert_eq!(states, expected);
     assert_eq!(ok(&place, &format!("job show {}", jobs[1]["job"]))["attempts"][0]["end"], "handed_back");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");

@@ -237,7 +237,9 @@ fn a_download_is_told_step_by_step() {
     assert!(spans.iter().any(|span| span.text(5) == "http.request" && says(span, "http.status_code")));
     let of_files = |span: &&Message| says(span, &files.url("/a"));
     assert_eq!(spans.iter().filter(of_files).count(), 0, "no span has a URL");
-    for name in ["jobs_completed", "attempts", "outcomes", "bytes"].map(|name| format!("contentdownload_{name}_total")) {
+    for name in ["jobs_completed", "attempts", "outcomes", "bytes"]
+        .map(|name| format!("contentdownload_{name}_total"))
+    {
         assert!(metrics.iter().any(|metric| metric.text(1) == name), "{name}");
     }
 }

@@ -271,9 +271,7 @@ impl Puller {
             let answer = self.client.post::<Value>(&job_path(at, "finish"), &document).await;
             match answer {
                 Err(error)
-                    if is_passing(&error)
-                        && began.elapsed() < self.away
-                        && *told.borrow() < Told::GiveUp =>
+                    if is_passing(&error) && began.elapsed() < self.away && *told.borrow() < Told::GiveUp =>
                 {
                     self.find_server().await;
                 }
