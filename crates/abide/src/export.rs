@@ -210,8 +210,9 @@ const OF_ALL: &[Named<Counts>] = &[
 
 /// Values with their labels.
 type Samples = Vec<(Vec<KeyValue>, u64)>;
+type NamedSamples = (&'static str, &'static str, fn(&Downloaded) -> Samples);
 
-const OF_DOWNLOADS: &[(&str, &str, fn(&Downloaded) -> Samples)] = &[
+const OF_DOWNLOADS: &[NamedSamples] = &[
     ("contentdownload_attempts_total", "Attempts at downloads that ended.", |counts| {
         let sample = |((status, reason), count): (&(Option<u16>, Reason), &u64)| {
             let status = status.map_or_else(String::new, |status| status.to_string());

@@ -145,7 +145,9 @@ impl Puller {
                 Err(error) => {
                     let away = away_since.get_or_insert_with(Instant::now).elapsed();
                     if let Err(error) = self.wait_for_server(error, away).await {
-                        tell.send_replace(Told::GiveUp);
+                        if matches!(error, ReachError::Gone { .. }) {
+                            tell.send_replace(Told::GiveUp);
+                        }
                         break Err(error);
                     }
                 }
