@@ -75,9 +75,9 @@ fn units(bytes: usize) -> u32 {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn large_pages_share_the_room_and_small_ones_need_none() {
-        let room = PageRoom::of(4 * 1024 * 1024, Duration::from_secs(10));
+        let room = PageRoom::of(4 * 1024 * 1024, Duration::ZERO);
         let mut first = room.take(1024 * 1024).await.unwrap();
         let second = room.take(1024 * 1024).await.unwrap();
         assert!(room.take(SMALL_BYTES + 1).await.is_err(), "two pages of a megabyte take all of it");
@@ -89,15 +89,15 @@ mod tests {
         assert!(room.take(2 * 1024 * 1024).await.is_ok());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn who_waits_goes_on_when_another_is_through() {
-        let room = Arc::new(PageRoom::of(2 * 1024 * 1024, Duration::from_secs(10)));
+        let room = Arc::new(PageRoom::of(2 * 1024 * 1024, Duration::from_secs(60)));
         let taken = room.take(1024 * 1024).await.unwrap();
         let waiting = tokio::spawn({
             let room = Arc::clone(&room);
             async move { room.take(1024 * 1024).await.is_ok() }
         });
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::task::yield_now().await;
         drop(taken);
         assert!(waiting.await.unwrap());
     }
