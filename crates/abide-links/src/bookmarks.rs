@@ -1,16 +1,29 @@
-//! URLs in files that people have: bookmarks as browsers write them, lines of JSON, plain lists.
+//! Links in files that people have: bookmarks as browsers write them, lines of JSON, plain lists.
 
+use crate::limits::TAGS;
+use crate::processor::NewLink;
+use crate::stamp::{from_iso, iso};
+use crate::tag;
+use abide_core::time::Time;
 use dom_query::Document;
-use html5ever::tendril::StrTendril;
 use serde::Deserialize;
 
-/// A URL in a file, or a line that has none.
+/// A link in a file, or a line that has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The line, or which link of a page of bookmarks, from 1.
     pub number: usize,
-    /// The URL, or why there is none.
-    pub url: Result<String, NoUrl>,
+    /// The link, or why there is none.
+    pub link: Result<Found, NoUrl>,
+}
+
+/// A link in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// With the tags and the date that the file has.
+    pub link: NewLink,
+    /// Tags whose names cannot be kept, and those that are too many.
+    pub left_out: Vec<String>,
 }
 
 /// Why there is no URL to save.
@@ -22,16 +35,48 @@ pub enum NoUrl {
     /// The line cannot be read.
     #[error("not a link: {0}")]
     Unreadable(String),
+    /// The line does not say when it was created.
+    #[error("createdAt is {0:?}: give an instant such as 2026-01-01T00:00:00.000Z")]
+    BadInstant(String),
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Line {
     #[serde(alias = "href", alias = "link")]
     url: String,
+    #[serde(default)]
+    tags: Tags,
+    #[serde(default)]
+    created_at: Option<String>,
 }
 
-/// Everything in a file. One that begins with a tag is a page of bookmarks; a line that begins with a brace is JSON with a
-/// `url` (or `href`, `link`); of the others each is a URL, and those that begin with `#` say nothing.
+/// Tags of a line: a list, or with commas between them.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "tags is neither a list of names nor a text")]
+enum Tags {
+    List(Vec<String>),
+    Text(Option<String>),
+}
+
+impl Default for Tags {
+    fn default() -> Tags {
+        Tags::List(Vec::new())
+    }
+}
+
+impl Tags {
+    fn names(self) -> Vec<String> {
+        match self {
+            Tags::List(names) => names,
+            Tags::Text(text) => split(&text.unwrap_or_default()),
+        }
+    }
+}
+
+/// Everything in a file. One that begins with a tag is a page of bookmarks, whose `TAGS` and `ADD_DATE` are taken; a line that
+/// begins with a brace is JSON with a `url` (or `href`, `link`) and perhaps `tags` and `createdAt`; of the others each is a
+/// URL, and those that begin with `#` say nothing.
 #[must_use]
 pub fn entries(text: &str) -> Vec<Entry> {
     let text = text.trim_start_matches('\u{feff}');
@@ -40,9 +85,44 @@ pub fn entries(text: &str) -> Vec<Entry> {
 
 fn of_bookmarks(text: &str) -> Vec<Entry> {
     let page = Document::from(text);
-    let hrefs = page.select("a[href]").iter().filter_map(|link| link.attr("href")).collect::<Vec<_>>();
-    let entry = |(at, href): (usize, &StrTendril)| Entry { number: at + 1, url: leads(href.trim()) };
-    hrefs.iter().enumerate().map(entry).collect()
+    let links = page.select("a[href]");
+    let entry = |(at, link): (usize, dom_query::Selection<'_>)| {
+        let attr = |name: &str| link.attr(name).map(|value| value.trim().to_owned());
+        let names = split(&attr("tags").unwrap_or_default());
+        let added_at = attr("add_date").and_then(|text| of_stamp(&text));
+        let url = leads(&attr("href").unwrap_or_default());
+        Entry { number: at + 1, link: url.map(|url| found(url, names, added_at)) }
+    };
+    links.iter().enumerate().map(entry).collect()
+}
+
+/// Names with commas between them.
+fn split(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// When a bookmark was made: in seconds, or as some programs write it in thousandths or millionths of them.
+fn of_stamp(text: &str) -> Option<Time> {
+    const THOUSANDTHS: i64 = 100_000_000_000;
+    const MILLIONTHS: i64 = 100_000_000_000_000;
+    match text.parse::<i64>().ok().filter(|stamp| *stamp > 0)? {
+        stamp if stamp >= MILLIONTHS => Some(Time(stamp / 1_000)),
+        stamp if stamp >= THOUSANDTHS => Some(Time(stamp)),
+        stamp => Some(Time(stamp * 1_000)),
+    }
+}
+
+/// A link with as much of what the file says of it as can be kept.
+fn found(url: String, names: Vec<String>, created_at: Option<Time>) -> Found {
+    let (mut tags, mut left_out) = (Vec::new(), Vec::new());
+    for text in names {
+        match tag::name(&text) {
+            Some(name) if tags.contains(&name) => {}
+            Some(name) if tags.len() < TAGS => tags.push(name),
+            Some(_) | None => left_out.push(text),
+        }
+    }
+    Found { link: NewLink { url, tags, created_at: created_at.map(iso) }, left_out }
 }
 
 /// A bookmark's URL, if it is one of a page. What has no scheme is left to who saves it.
@@ -60,16 +140,20 @@ fn leads(href: &str) -> Result<String, NoUrl> {
 
 fn of_lines(text: &str) -> Vec<Entry> {
     let says = |line: &str| !line.is_empty() && !line.starts_with('#');
-    let url = |line: &str| {
+    let link = |line: &str| {
         if !line.starts_with('{') {
-            return Ok(line.to_owned());
+            return Ok(found(line.to_owned(), Vec::new(), None));
         }
-        serde_json::from_str::<Line>(line)
-            .map(|line| line.url)
-            .map_err(|error| NoUrl::Unreadable(without_place(&error)))
+        let Line { url, tags, created_at } = serde_json::from_str(line)
+            .map_err(|error: serde_json::Error| NoUrl::Unreadable(without_place(&error)))?;
+        let created_at = match created_at {
+            Some(text) => Some(from_iso(&text).ok_or(NoUrl::BadInstant(text))?),
+            None => None,
+        };
+        Ok(found(url, tags.names(), created_at))
     };
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| says(line));
-    lines.map(|(at, line)| Entry { number: at + 1, url: url(line) }).collect()
+    lines.map(|(at, line)| Entry { number: at + 1, link: link(line) }).collect()
 }
 
 /// What is wrong, without the line, which is always the first.
@@ -80,13 +164,51 @@ fn without_place(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::entries;
+    use super::{Found, NewLink, entries};
 
     fn found(text: &str) -> Vec<(usize, Result<String, String>)> {
+        let url = |found: Found| found.link.url;
         entries(text)
             .into_iter()
-            .map(|entry| (entry.number, entry.url.map_err(|no| no.to_string())))
+            .map(|entry| (entry.number, entry.link.map(url).map_err(|no| no.to_string())))
             .collect()
+    }
+
+    /// What a file says of its only link: tags, date, tags that cannot be kept.
+    fn said(text: &str) -> (Vec<String>, Option<String>, Vec<String>) {
+        let Some(Ok(Found { link: NewLink { tags, created_at, .. }, left_out })) =
+            entries(text).pop().map(|entry| entry.link)
+        else {
+            panic!("no link: {text}")
+        };
+        (tags, created_at, left_out)
+    }
+
+    #[test]
+    fn tags_and_dates_of_bookmarks_and_lines_are_taken() {
+        let at = || Some("2023-11-14T22:13:20.000Z".to_owned());
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let bookmark =
+            |attributes: &str| format!("<DL><DT><A HREF=\"https://a.example/\" {attributes}>A</A></DL>");
+        for stamp in ["1700000000", "1700000000000", "1700000000000000"] {
+            let page = bookmark(&format!("ADD_DATE=\"{stamp}\" TAGS=\"To Read, rust,日本,rust\""));
+            assert_eq!(said(&page), (words(&["to-read", "rust"]), at(), words(&["日本"])), "{stamp}");
+        }
+        for odd in ["", "0", "-5", "soon"] {
+            assert_eq!(said(&bookmark(&format!("ADD_DATE=\"{odd}\""))), (vec![], None, vec![]), "{odd}");
+        }
+        let many: Vec<String> = (0..25).map(|n| format!("t{n}")).collect();
+        let page = bookmark(&format!("TAGS=\"{}\"", many.join(",")));
+        assert_eq!(said(&page), (many[..20].to_vec(), None, many[20..].to_vec()));
+        for tags in [r#"["To Read", "rust"]"#, r#""To Read,rust""#] {
+            let line = format!(
+                r#"{{"url": "https://a.example/", "tags": {tags}, "createdAt": "2023-11-14T22:13:20Z"}}"#
+            );
+            assert_eq!(said(&line), (words(&["to-read", "rust"]), at(), vec![]));
+        }
+        assert_eq!(said(r#"{"url": "https://a.example/", "tags": null}"#), (vec![], None, vec![]));
+        let late = entries(r#"{"url": "https://a.example/", "createdAt": "soon"}"#).pop().expect("an entry");
+        assert!(late.link.is_err_and(|no| no.to_string().contains("\"soon\"")));
     }
 
     fn ok(number: usize, url: &str) -> (usize, Result<String, String>) {

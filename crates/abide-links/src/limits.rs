@@ -1,9 +1,13 @@
 //! Every bound of links, in one place.
 
+use abide_core::limits::{LOG_ENTRY_BYTES, LOG_PAGE_BYTES};
+
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 5_000_000;
 /// Time for a page, redirects and all.
 pub const PAGE_MS: u64 = 15_000;
+/// Bytes of a page that is read sooner than its host's place could be freed for another: the place of a larger one is.
+pub const QUICK_BYTES: usize = 64 * 1024;
 /// Bytes of a page that somebody only wants to preview.
 pub const PREVIEW_BYTES: u64 = 2_000_000;
 /// Time for it.
@@ -55,18 +59,29 @@ pub const ANSWERS_BYTES: usize = 256 * 1024;
 pub const TAGS_TOLD_BYTES: usize = 8_192;
 /// Events that were passed over of which it is kept which they were.
 pub const PASSED_OVER_KEPT: usize = 10;
+/// Jobs that a lane has beside those that it does: the next one begins the moment that one is through, and not when its end is
+/// on the disk.
+pub const JOBS_AHEAD: usize = 8;
 /// Links that one turn begins.
 pub const BEGUN_PER_TURN: usize = 50;
-/// Entries of the log that come at a time when there are more: links are begun when fewer come.
+/// Entries of the log that come at a time when there are more.
 pub const FULL_PAGE: usize = 100;
-/// How long links wait to be begun while the log is still being read.
-pub const CATCH_UP_MS: i64 = 1_000;
+/// Bytes of entries behind which there may be more, although they are fewer.
+pub const FULL_PAGE_BYTES: usize = LOG_PAGE_BYTES - LOG_ENTRY_BYTES;
 /// How often the processor looks whether something was left behind, while anything is pending.
 pub const LOOK_MS: i64 = 60_000;
+/// How long a request waits until the whole log has been read, before it is refused.
+pub const ASKED_MS: i64 = 10 * 60 * 1_000;
+/// Requests that are refused for it in one turn.
+pub const GIVEN_UP_PER_TURN: usize = 500;
+/// Bytes of events in one message to the log, which has a bound of its own.
+pub const APPEND_BYTES: usize = 128 * 1024;
 /// Attempts at a page or a summary.
 pub const ATTEMPTS: u32 = 3;
 /// Links that are known to lead to the same page as another.
 pub const DUPLICATES: usize = 100;
+/// Those of them that are shown with a link among others: an answer is bounded.
+pub const DUPLICATES_LISTED: usize = 3;
 /// Bytes of their ids.
 pub const DUPLICATES_BYTES: usize = 4_000;
 /// Links whose duplicates get what came of them in one turn.
@@ -75,6 +90,8 @@ pub const HANDED_ON_PER_TURN: usize = 5;
 pub const HOST_PATIENCE_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Tags of one request.
 pub const TAGS: usize = 20;
+/// Tags of all links of one request.
+pub const TAGS_AT_ONCE: usize = 100;
 /// Links of one request, one page or one batch.
 pub const PAGE_LINKS: usize = 100;
 /// Links of a page that does not say how many.

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum Call {
     /// Save links; those that are there already are left as they are.
     Add {
-        /// Their URLs.
-        urls: Vec<String>,
+        /// Which.
+        #[serde(alias = "urls")]
+        links: Vec<NewLink>,
         /// Names of tags for each.
         tags: Vec<String>,
         /// Who brings them.
@@ -48,6 +49,63 @@ pub enum Call {
         /// Which.
         id: String,
     },
+}
+
+/// A link to save: a URL, or with it what is known about it elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "NewLinkForm", into = "NewLinkForm")]
+pub struct NewLink {
+    /// Its URL.
+    pub url: String,
+    /// Names of tags.
+    pub tags: Vec<String>,
+    /// When it was created, as ISO 8601; now if none, and never later than now.
+    pub created_at: Option<String>,
+}
+
+impl NewLink {
+    /// A URL and nothing else.
+    #[must_use]
+    pub fn of(url: String) -> NewLink {
+        NewLink { url, tags: Vec::new(), created_at: None }
+    }
+}
+
+/// How a link to save is written.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged, expecting = "it is neither a URL nor an object with url, tags and createdAt")]
+enum NewLinkForm {
+    Url(String),
+    With(With),
+}
+
+/// A URL with what is known about it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct With {
+    url: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created_at: Option<String>,
+}
+
+impl From<NewLinkForm> for NewLink {
+    fn from(form: NewLinkForm) -> NewLink {
+        match form {
+            NewLinkForm::Url(url) => NewLink::of(url),
+            NewLinkForm::With(With { url, tags, created_at }) => NewLink { url, tags, created_at },
+        }
+    }
+}
+
+impl From<NewLink> for NewLinkForm {
+    fn from(NewLink { url, tags, created_at }: NewLink) -> NewLinkForm {
+        if tags.is_empty() && created_at.is_none() {
+            return NewLinkForm::Url(url);
+        }
+        NewLinkForm::With(With { url, tags, created_at })
+    }
 }
 
 /// Which links are wanted.
@@ -175,9 +233,12 @@ pub struct LinkView {
     pub completed_at: Option<String>,
     /// When it was put away.
     pub deleted_at: Option<String>,
-    /// Links that lead to the same page and are not listed beside it.
+    /// Links that lead to the same page and are not listed beside it: all of them with one link, the first with many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub duplicates: Vec<Duplicate>,
+    /// How many there are, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_count: Option<usize>,
     /// The link that is listed in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate_of: Option<String>,

@@ -1,23 +1,28 @@
 //! Requests that change something: written to the log like everybody's events, and answered when they come back by it.
 
 use super::API_CLIENT;
-use super::calls::{Added, Call, Changes, Reply, State, TagChanges};
-use super::list::view;
+use super::calls::{Added, Call, Changes, NewLink, Reply, State, TagChanges};
+use super::list::{instant, listed};
 use super::projection::get;
 use super::refusal::{LARGE_ANSWER, No};
 use super::rows::{Adding, Link, Wait, Wanted, hash};
+use super::together::{self, together};
 use super::work::{event, nanoid, tags};
 use crate::event::{Append, NewEvent, ToSync, sync};
 use crate::identity::Identity;
-use crate::limits::{ANSWERS_BYTES, PAGE_LINKS, TAGS};
+use crate::limits::{ANSWERS_BYTES, APPEND_BYTES, PAGE_LINKS, TAGS, TAGS_AT_ONCE};
 use crate::stamp::iso;
 use crate::sync::limits::EVENTS_PER_APPEND;
 use crate::tag;
 use abide_core::json::Json;
 use abide_core::ticket::Ticket;
+use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
 use std::collections::BTreeSet;
+
+/// Bytes around an event in a message.
+const EVENT_BYTES: usize = 32;
 
 /// Who is answered.
 #[derive(Clone, Copy)]
@@ -30,59 +35,93 @@ pub(super) enum To<'a> {
 
 /// Whether a request names a tag that nobody made yet, as far as is known here. One that cannot be done makes none.
 pub(super) fn would_make_a_tag(turn: &mut Turn<'_>, call: &Call) -> Result<bool, Halt<No>> {
-    let names = match call {
-        Call::Add { urls, tags, .. } => {
-            let mut is_new = false;
-            for identity in identities(urls)? {
-                let same = hash(&identity.key);
-                is_new |= turn.get::<String>(&format!("same/{same}"))?.is_none()
-                    && turn.get::<Adding>(&format!("adding/{same}"))?.is_none();
-            }
-            if !is_new {
-                return Ok(false);
-            }
-            tags
+    let names: BTreeSet<String> = match call {
+        Call::Add { links, tags, .. } => {
+            let wishes = wishes(links, tags)?;
+            let known = together(wishes.iter().map(|wish| known_link(turn, &wish.same)))?;
+            let new = wishes.into_iter().zip(known).filter(|(_, known)| known.is_none());
+            new.flat_map(|(wish, _)| wish.names).collect()
         }
         Call::Update { changes: Changes { tags: Some(tags), .. }, .. } if !tags.is_ambiguous() => {
-            tags.set.as_ref().unwrap_or(&tags.add)
+            tag_names(tags.set.as_ref().unwrap_or(&tags.add))?.into_iter().collect()
         }
         _ => return Ok(false),
     };
-    let usable: Option<Vec<String>> = names.iter().map(|text| tag::name(text)).collect();
-    for name in usable.filter(|names| names.len() <= TAGS).unwrap_or_default() {
-        if known_tag(turn, &hash(&name))?.is_none() {
-            return Ok(true);
-        }
+    let known = together(names.iter().map(|name| known_tag(turn, &hash(name))))?;
+    Ok(known.contains(&None))
+}
+
+/// A link that is to be saved, checked.
+struct Wish {
+    identity: Identity,
+    /// The hash of its key.
+    same: String,
+    names: Vec<String>,
+    created_at: Option<Time>,
+}
+
+/// A link that is there, or will be.
+enum Known {
+    There(String),
+    /// Somebody else's request adds it.
+    Adding(Adding),
+}
+
+fn known_link(turn: &mut Turn<'_>, same: &str) -> Result<Option<Known>, Halt<No>> {
+    let there = turn.get::<String>(&format!("same/{same}"));
+    let adding = turn.get::<Adding>(&format!("adding/{same}"));
+    Ok(there?.map(Known::There).or(adding?.map(Known::Adding)))
+}
+
+/// What a request wants saved: each link with its own tags and those for all.
+fn wishes(links: &[NewLink], names: &[String]) -> Result<Vec<Wish>, No> {
+    let mut all = BTreeSet::new();
+    let common = tag_names(names)?;
+    let wish = |link: &NewLink| -> Result<Wish, No> {
+        let identity = Identity::of(&link.url)?;
+        let mut names = common.clone();
+        names.extend(tag_names(&link.tags)?);
+        all.extend(names.iter().cloned());
+        let created_at = link.created_at.as_ref().map(|text| instant("createdAt", text)).transpose()?;
+        Ok(Wish { same: hash(&identity.key), identity, names, created_at })
+    };
+    let wishes: Vec<Wish> = links.iter().map(wish).collect::<Result<_, No>>()?;
+    if all.len() > TAGS_AT_ONCE {
+        return Err(No::Invalid(format!("give links with at most {TAGS_AT_ONCE} tags, not {}", all.len())));
     }
-    Ok(false)
+    Ok(wishes)
 }
 
 /// Saves links. One that is there, or that somebody else is just saving, is not saved again.
 pub(super) fn add(
     turn: &mut Turn<'_>,
-    urls: &[String],
+    links: &[NewLink],
     names: &[String],
     source: &str,
     to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
-    if urls.is_empty() || urls.len() > PAGE_LINKS {
-        return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} URLs, not {}", urls.len())).into());
+    if links.is_empty() || links.len() > PAGE_LINKS {
+        return Err(No::Invalid(format!("give 1 to {PAGE_LINKS} URLs, not {}", links.len())).into());
     }
     let now = iso(turn.now());
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut others) = (Vec::new(), Vec::new(), BTreeSet::new());
-    let names = tag_names(names)?;
-    // Made with the first link that gets them.
-    let mut tags: Option<Vec<String>> = None;
-    for Identity { url, key, domain } in identities(urls)? {
-        let same = hash(&key);
-        let known = match turn.get::<String>(&format!("same/{same}"))? {
-            Some(id) => Some(id),
-            None => turn.get::<Adding>(&format!("adding/{same}"))?.map(|Adding { id, session }| {
+    let wishes = wishes(links, names)?;
+    let known = together(wishes.iter().map(|wish| known_link(turn, &wish.same)))?;
+    let there = known.iter().flatten().filter_map(|known| match known {
+        Known::There(id) => Some(id.as_str()),
+        Known::Adding(_) => None,
+    });
+    together::links(turn, there)?;
+    for Wish { identity: Identity { url, domain, .. }, same, names, created_at } in wishes {
+        // Read again: two of them may be the same.
+        let known = known_link(turn, &same)?.map(|known| match known {
+            Known::There(id) => id,
+            Known::Adding(Adding { id, session }) => {
                 others.insert(session);
                 id
-            }),
-        };
+            }
+        });
         if let Some(id) = known {
             if get(turn, &id)?.is_some_and(|link| link.deleted_at.is_some()) {
                 events.push(event("v1.LinkRestored", json!({ "id": id }))?);
@@ -90,17 +129,15 @@ pub(super) fn add(
             wanted.push(Wanted { id, same: None });
             continue;
         }
-        let tag_ids = match &tags {
-            Some(made) => made,
-            None => tags.insert(tag_ids(turn, &names, &now, &mut events)?),
-        };
+        let tag_ids = tag_ids(turn, &names, &now, &mut events)?;
         let id = nanoid(turn);
+        let created_at = created_at.map_or_else(|| now.clone(), |at| iso(at.min(turn.now())));
         let created = json!({
-            "id": id, "url": url, "domain": domain, "createdAt": now, "source": source, "sourceMeta": null,
+            "id": id, "url": url, "domain": domain, "createdAt": created_at, "source": source, "sourceMeta": null,
         });
         events.push(event("v2.LinkCreated", created)?);
         events.push(event("v1.LinkProcessingStarted", json!({ "linkId": id, "updatedAt": now }))?);
-        for tag_id in tag_ids.iter() {
+        for tag_id in &tag_ids {
             events.push(tagged(turn, &id, tag_id, &now)?);
         }
         turn.put(&format!("adding/{same}"), &Adding { id: id.clone(), session: session.clone() })?;
@@ -108,10 +145,6 @@ pub(super) fn add(
     }
     others.remove(&session);
     write(turn, session, events, wanted, &others, to)
-}
-
-fn identities(urls: &[String]) -> Result<Vec<Identity>, No> {
-    urls.iter().map(|url| Identity::of(url).map_err(No::from)).collect()
 }
 
 /// Changes links.
@@ -128,8 +161,10 @@ pub(super) fn update(
     let session = turn.seed().uuid();
     let (mut events, mut wanted, mut links) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
-    for id in ids.iter().filter(|id| seen.insert(*id)) {
-        links.push(get(turn, id)?.ok_or_else(|| No::UnknownLink(id.clone()))?);
+    let ids: Vec<&String> = ids.iter().filter(|id| seen.insert(*id)).collect();
+    let found = together(ids.iter().map(|id| get(turn, id)))?;
+    for (link, id) in found.into_iter().zip(ids) {
+        links.push(link.ok_or_else(|| No::UnknownLink(id.clone()))?);
     }
     let no_tags = TagChanges::default();
     let names = changes.tags.as_ref().unwrap_or(&no_tags);
@@ -214,8 +249,7 @@ fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize
 
 /// What is answered about `wanted`. A link that lost to one with the same URL is answered with that one.
 fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
-    let mut added = Vec::new();
-    for Wanted { id, same } in wanted {
+    let added = together(wanted.iter().map(|Wanted { id, same }| {
         let mut link = get(turn, id)?;
         let created = same.is_some() && link.is_some();
         if let (None, Some(same)) = (&link, same)
@@ -223,11 +257,9 @@ fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
         {
             link = get(turn, &winner)?;
         }
-        if let Some(link) = link {
-            added.push(Added { created, link: view(turn, &link)? });
-        }
-    }
-    Ok(Reply::Added(added))
+        link.map(|link| Ok(Added { created, link: listed(turn, &link)? })).transpose()
+    }))?;
+    Ok(Reply::Added(added.into_iter().flatten().collect()))
 }
 
 fn write(
@@ -260,12 +292,30 @@ fn write(
     }
     turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;
     let log = sync(turn.object().name.as_str())?;
-    for (at, events) in events.chunks(EVENTS_PER_APPEND).enumerate() {
+    for (at, events) in parts(events).into_iter().enumerate() {
         let (client_id, key) = (API_CLIENT.to_owned(), format!("{session}/{at}"));
-        let (events, session_id) = (events.to_vec(), session.clone());
+        let session_id = session.clone();
         turn.send(&log, &ToSync::Append(Append { events, client_id, session_id, key }))?;
     }
     Ok(Answer::Later(ticket))
+}
+
+/// Events in parts that fit into a message each.
+fn parts(events: Vec<NewEvent>) -> Vec<Vec<NewEvent>> {
+    let mut parts: Vec<Vec<NewEvent>> = Vec::new();
+    let mut room = 0;
+    for event in events {
+        let bytes = event.name.len() + event.args.len() + EVENT_BYTES;
+        match parts.last_mut().filter(|part| bytes <= room && part.len() < EVENTS_PER_APPEND) {
+            Some(part) => part.push(event),
+            None => {
+                room = APPEND_BYTES;
+                parts.push(vec![event]);
+            }
+        }
+        room = room.saturating_sub(bytes);
+    }
+    parts
 }
 
 fn moves(link: &Link, to: Option<State>, now: &str) -> Result<Vec<NewEvent>, Halt<No>> {

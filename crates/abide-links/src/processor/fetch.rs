@@ -1,6 +1,6 @@
 //! Fetching a link's page: outside work.
 
-use crate::limits::{ATTEMPTS, PAGE_BYTES, PAGE_MS};
+use crate::limits::{ATTEMPTS, PAGE_BYTES, PAGE_MS, QUICK_BYTES};
 use crate::page::{self, Failure, Outcome, Verdict};
 use abide_core::job::{AttemptEnd, CoolDown, Finish, RetryWish};
 use abide_core::name::LimitKey;
@@ -62,11 +62,16 @@ impl Fetch {
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
         };
         match fetched {
-            Ok(fetched) => tokio::select! {
-                biased;
-                outcome = fetched.read() => done(&outcome),
-                () = job.stopped() => AttemptEnd::HandedBack.into(),
-            },
+            Ok(fetched) => {
+                if fetched.bytes() > QUICK_BYTES && self.fetcher.resting_ms(&payload.url).is_none() {
+                    job.vacate();
+                }
+                tokio::select! {
+                    biased;
+                    outcome = fetched.read() => done(&outcome),
+                    () = job.stopped() => AttemptEnd::HandedBack.into(),
+                }
+            }
             Err(error) => finish(&error, failures, payload.waits_since),
         }
     }
@@ -115,6 +120,14 @@ pub(super) enum Fetched {
 }
 
 impl Fetched {
+    /// Bytes that are to be read.
+    fn bytes(&self) -> usize {
+        match self {
+            Fetched::Page { body, .. } => body.len(),
+            Fetched::None(_) => 0,
+        }
+    }
+
     /// Reads the page.
     pub(super) async fn read(self) -> Outcome {
         let (url, content_type, body, deadline) = match self {

@@ -3,12 +3,12 @@
 use super::calls::{Duplicate, LinkView, Listed, Query, SpentView, State, processing_word};
 use super::duplicates::stands_for;
 use super::object::PASSED_OVER;
-use super::projection::get;
 use super::refusal::No;
 use super::rows::{Link, PassedOver, Tag, Tally, Work};
 use super::sort::Sort;
+use super::together::{self, together};
 use super::work::work_key;
-use crate::limits::{PAGE_LINKS, PAGE_LINKS_DEFAULT, SCANNED, SEARCHED};
+use crate::limits::{DUPLICATES, DUPLICATES_LISTED, PAGE_LINKS, PAGE_LINKS_DEFAULT, SCANNED, SEARCHED};
 use crate::stamp::{from_iso, iso};
 use abide_core::time::Time;
 use abide_engine::{Halt, Turn};
@@ -24,7 +24,7 @@ pub(super) fn list(turn: &mut Turn<'_>, query: &Query) -> Result<Listed, Halt<No
     }
     let range = Range::of(query)?;
     let listed = match query.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
-        Some(q) => search(turn, &range, q, query.matching.as_deref(), limit)?,
+        Some(q) => search(turn, &Range { sort: Sort::Newest, ..range }, q, query.matching.as_deref(), limit)?,
         None => page(turn, &range, query.cursor.as_deref(), limit)?,
     };
     let passed_over = turn.get::<PassedOver>(PASSED_OVER)?.map(|passed| passed.count);
@@ -41,29 +41,16 @@ struct Range {
 
 impl Range {
     fn of(query: &Query) -> Result<Range, No> {
-        let instant = |name: &str, text: Option<&String>| {
-            let wrong = |text: &String| {
-                No::Invalid(format!("{name} is {text:?}: give an instant such as 2026-01-01T00:00:00.000Z"))
-            };
-            text.map(|text| from_iso(text).ok_or_else(|| wrong(text))).transpose()
-        };
         Ok(Range {
             states: states(query)?,
             sort: Sort::named(query.sort.as_deref())?,
-            after: instant("createdAfter", query.created_after.as_ref())?,
-            before: instant("createdBefore", query.created_before.as_ref())?,
+            after: query.created_after.as_ref().map(|text| instant("createdAfter", text)).transpose()?,
+            before: query.created_before.as_ref().map(|text| instant("createdBefore", text)).transpose()?,
         })
     }
 
     fn is_whole(&self) -> bool {
         self.after.is_none() && self.before.is_none()
-    }
-
-    fn holds(&self, link: &Link) -> bool {
-        link.duplicate_of.is_none()
-            && self.states.contains(&State::of(link))
-            && self.after.is_none_or(|after| link.created_at > after)
-            && self.before.is_none_or(|before| link.created_at < before)
     }
 
     /// The first rank that is in it and the first that is past it.
@@ -121,6 +108,13 @@ impl Range {
     }
 }
 
+/// The instant that a field says.
+pub(super) fn instant(field: &str, text: &str) -> Result<Time, No> {
+    from_iso(text).ok_or_else(|| {
+        No::Invalid(format!("{field} is {text:?}: give an instant such as 2026-01-01T00:00:00.000Z"))
+    })
+}
+
 /// Where a page ended: when that link was created, and its id.
 #[derive(Serialize, Deserialize)]
 struct Cursor {
@@ -160,15 +154,10 @@ fn page(turn: &mut Turn<'_>, range: &Range, cursor: Option<&str>, limit: usize) 
     let mut places = range.places(turn, after.as_deref(), limit + 1)?;
     let more = places.len() > limit;
     places.truncate(limit);
-    let (mut links, mut last) = (Vec::new(), None);
-    for (_, id) in &places {
-        if let Some(link) = get(turn, id)? {
-            links.push(view(turn, &link)?);
-            last = Some(Cursor { t: link.created_at.0, id: link.id });
-        }
-    }
+    let links = together::links(turn, places.iter().map(|(_, id)| id.as_str()))?;
+    let last = links.last().map(|link| Cursor { t: link.created_at.0, id: link.id.clone() });
     let next_cursor = last.filter(|_| more).map(|last| last.text());
-    Ok(Listed { links, total: range.total(turn)?, next_cursor, passed_over: None })
+    Ok(Listed { links: views(turn, &links)?, total: range.total(turn)?, next_cursor, passed_over: None })
 }
 
 /// Looks through the newest links; how often and where the words are found is how well a link fits.
@@ -185,27 +174,43 @@ fn search(
         other => return Err(No::Invalid(format!("match is {other:?}: give any or all")).into()),
     };
     let words: Vec<String> = q.to_lowercase().split_whitespace().map(str::to_owned).collect();
-    let mut found: Vec<(u32, Link, Vec<String>)> = Vec::new();
-    let mut after: Option<String> = None;
-    for _ in 0..SEARCHED / SCANNED {
-        let links: Vec<(String, Link)> = turn.scan("link/", after.as_deref(), SCANNED)?;
-        let Some((last, _)) = links.last() else { break };
+    let (mut ids, mut after): (Vec<String>, Option<String>) = (Vec::new(), None);
+    while ids.len() < SEARCHED {
+        let mut places = range.places(turn, after.as_deref(), SCANNED)?;
+        places.truncate(SCANNED.min(SEARCHED - ids.len()));
+        let Some((last, _)) = places.last() else { break };
         after = Some(last.clone());
-        for (_, link) in links.into_iter().filter(|(_, link)| range.holds(link)) {
-            let (score, fields) = fit(&link, &words, all);
-            if score > 0 {
-                found.push((score, link, fields));
-            }
+        ids.extend(places.into_iter().map(|(_, id)| id));
+    }
+    let mut found: Vec<(u32, Link, Vec<String>)> = Vec::new();
+    for link in together::links(turn, ids.iter().map(String::as_str))? {
+        let (score, fields) = fit(&link, &words, all);
+        if score > 0 {
+            found.push((score, link, fields));
         }
     }
     found.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.created_at.cmp(&a.1.created_at)));
     let total = found.len() as u64;
     found.truncate(limit);
-    let mut links = Vec::new();
-    for (score, link, fields) in found {
-        links.push(LinkView { score: Some(score), matched_fields: Some(fields), ..view(turn, &link)? });
-    }
+    let (links, marks): (Vec<Link>, Vec<_>) =
+        found.into_iter().map(|(score, link, fields)| (link, (score, fields))).unzip();
+    let marked = |(view, (score, fields)): (LinkView, (u32, Vec<String>))| LinkView {
+        score: Some(score),
+        matched_fields: Some(fields),
+        ..view
+    };
+    let links = views(turn, &links)?.into_iter().zip(marks).map(marked).collect();
     Ok(Listed { links, total, next_cursor: None, passed_over: None })
+}
+
+/// Links among others as the API shows them.
+fn views(turn: &mut Turn<'_>, links: &[Link]) -> Result<Vec<LinkView>, Halt<No>> {
+    together(links.iter().map(|link| listed(turn, link)))
+}
+
+/// A link among others: with the first of its duplicates.
+pub(super) fn listed(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No>> {
+    view_with(turn, link, DUPLICATES_LISTED)
 }
 
 fn fit(link: &Link, words: &[String], all: bool) -> (u32, Vec<String>) {
@@ -234,15 +239,15 @@ fn fit(link: &Link, words: &[String], all: bool) -> (u32, Vec<String>) {
 
 /// A link as the API shows it.
 pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No>> {
-    let mut tags = Vec::new();
-    for id in &link.tags {
-        let tag: Option<Tag> = turn.get(&format!("tag/{id}"))?;
-        tags.extend(tag.filter(|tag| !tag.deleted).map(|tag| tag.name));
-    }
-    let mut duplicates = Vec::new();
-    for id in &link.duplicates {
-        duplicates.extend(get(turn, id)?.map(|Link { id, url, .. }| Duplicate { id, url }));
-    }
+    view_with(turn, link, DUPLICATES)
+}
+
+/// A link with so many of its duplicates.
+fn view_with(turn: &mut Turn<'_>, link: &Link, duplicates: usize) -> Result<LinkView, Halt<No>> {
+    let tags = together(link.tags.iter().map(|id| Ok(turn.get::<Tag>(&format!("tag/{id}"))?)))?;
+    let tags = tags.into_iter().flatten().filter(|tag| !tag.deleted).map(|tag| tag.name).collect();
+    let shown = together::links(turn, link.duplicates.iter().take(duplicates).map(String::as_str))?;
+    let duplicates = shown.into_iter().map(|Link { id, url, .. }| Duplicate { id, url }).collect();
     let is_under_way = link.is_pending() && turn.get::<Work>(&work_key(&link.id))?.is_some();
     let snapshot = link.snapshot.clone().unwrap_or_default();
     Ok(LinkView {
@@ -264,6 +269,7 @@ pub(super) fn view(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<No
         completed_at: link.completed_at.map(iso),
         deleted_at: link.deleted_at.map(iso),
         duplicates,
+        duplicate_count: Some(link.duplicates.len()).filter(|count| *count > 0),
         duplicate_of: stands_for(turn, link)?,
         spent: link.spent.map(SpentView::from),
         score: None,

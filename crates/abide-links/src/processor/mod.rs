@@ -5,7 +5,7 @@
 //!
 //! | row | what |
 //! |---|---|
-//! | `session` | the id of its session, and which life of the log it follows |
+//! | `session` | the id of its session, which life of the log it follows, and how far it has read |
 //! | `link/{id}` | a link with its newest snapshot and summary, its status and its tags |
 //! | `url/{hash}` | the link with exactly this URL |
 //! | `same/{hash}` | the link that stands for those that lead to the same page |
@@ -26,6 +26,7 @@
 mod args;
 mod asked;
 pub mod calls;
+mod catch_up;
 mod changes;
 mod duplicates;
 pub mod fetch;
@@ -37,11 +38,12 @@ mod refusal;
 pub mod rows;
 mod sort;
 pub mod summarize;
+mod together;
 mod work;
 
-pub use calls::{Added, Call, Changes, LinkView, Listed, Query, Reply, State};
+pub use calls::{Added, Call, Changes, LinkView, Listed, NewLink, Query, Reply, State};
 pub use object::Processor;
-pub use refusal::{LARGE_ANSWER, No};
+pub use refusal::{LARGE_ANSWER, NOT_DONE, No};
 
 /// The queue of pages to fetch.
 pub const FETCH_QUEUE: &str = "links-fetch";
@@ -56,6 +58,7 @@ pub const PROCESSOR_CLIENT: &str = "link-processor-do";
 /// The client id of what is written for requests. Each request is a session of its own.
 pub const API_CLIENT: &str = "links-api";
 
+use crate::limits::JOBS_AHEAD;
 use abide_engine::Registry;
 use abide_engine::registry::RegisterError;
 use abide_fetch::Fetcher;
@@ -77,7 +80,9 @@ pub struct Options {
 /// Brings the processor and its workers to an engine.
 pub fn register(registry: &mut Registry, options: Options) -> Result<(), RegisterError> {
     registry.object(Processor)?;
-    let lane = options.metadata_lane;
-    registry.worker(FETCH_QUEUE, FETCH, lane * 2, fetch::Fetch::new(options.fetcher, lane))?;
-    registry.worker(SUMMARIZE_QUEUE, SUMMARIZE, options.ai_lane, summarize::Summarize::new(options.model))
+    let Options { fetcher, model, metadata_lane, ai_lane } = options;
+    let fetch = fetch::Fetch::new(fetcher, metadata_lane);
+    registry.worker(FETCH_QUEUE, FETCH, metadata_lane + JOBS_AHEAD, fetch)?;
+    let summarize = summarize::Summarize::new(model, ai_lane);
+    registry.worker(SUMMARIZE_QUEUE, SUMMARIZE, ai_lane + JOBS_AHEAD, summarize)
 }

@@ -1,21 +1,21 @@
 //! The object: what it does for each sort of event.
 
+use super::asked::GIVE_UP;
 use super::calls::{Call, Reply};
 use super::projection::{self, Meaning, get};
 use super::refusal::No;
-use super::rows::{Passed, PassedOver, Session, Work};
+use super::rows::{CatchUp, Passed, PassedOver, Session, Work};
+use super::together::together;
 use super::work::{self, LOOK};
-use super::{API_CLIENT, asked, changes, duplicates, list};
+use super::{API_CLIENT, asked, catch_up, changes, duplicates, list};
 use crate::event::{Event, LINKS, ToLinks, sync};
-use crate::limits::{ANSWERS_BYTES, CATCH_UP_MS, FULL_PAGE, PASSED_OVER_KEPT};
+use crate::limits::{ANSWERS_BYTES, PASSED_OVER_KEPT};
 use abide_core::event::Sender;
 use abide_core::job::JobOutcome;
 use abide_core::log::Seq;
 use abide_core::time::Time;
 use abide_engine::{Answer, Entries, Halt, Object, Turn, TurnError};
 
-/// Begins links once the log has been read.
-const BEGIN: &str = "begin";
 /// The row about events that were passed over.
 pub(super) const PASSED_OVER: &str = "passed-over";
 
@@ -31,9 +31,12 @@ impl Object for Processor {
     type Refusal = No;
 
     fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
-        follow(turn)?;
         match call {
-            call @ (Call::Add { .. } | Call::Update { .. }) => asked::run(turn, call),
+            call @ Call::Add { .. } => {
+                follow(turn)?;
+                asked::run(turn, call)
+            }
+            call @ Call::Update { .. } => asked::run(turn, call),
             Call::Get { id } => {
                 let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
@@ -66,6 +69,7 @@ impl Object for Processor {
         match message {
             ToLinks::Poke => follow(turn),
             ToLinks::Begin => work::begin(turn),
+            ToLinks::Head { session, head } if session == catch_up::SESSION => catch_up::head_is(turn, head),
             ToLinks::Head { session, head } => asked::head_is(turn, &session, head),
         }
     }
@@ -81,8 +85,9 @@ impl Object for Processor {
         let seen = entries.entries.last().map(|entry| entry.seq.0).or(session.seen);
         turn.put("session", &Session { source: Some(entries.source_incarnation), seen, ..session })?;
         let (mut has_new, mut passed, mut room) = (false, Vec::new(), ANSWERS_BYTES);
-        for entry in entries.entries {
-            let Ok(event) = entry.value.decode::<Event>() else { continue };
+        // What an event misses, those behind it most likely miss, too: all of it is loaded before the turn runs again.
+        together(entries.entries.iter().map(|entry| {
+            let Ok(event) = entry.value.decode::<Event>() else { return Ok(()) };
             match take(turn, &event, entry.at)? {
                 Taken::Nothing => {}
                 Taken::NewWork => has_new = true,
@@ -91,17 +96,11 @@ impl Object for Processor {
             if event.client_id == API_CLIENT {
                 changes::came_back(turn, &event.session_id, &mut room)?;
             }
-        }
+            Ok(())
+        }))?;
         pass_over(turn, passed)?;
         asked::has_read(turn)?;
-        if entries.entries.len() >= FULL_PAGE {
-            let at = turn.now().plus_ms(CATCH_UP_MS);
-            turn.set_alarm(BEGIN, at)?;
-        } else if has_new {
-            let me = turn.object().clone();
-            turn.send(&me, &ToLinks::Begin)?;
-        }
-        Ok(())
+        catch_up::has_read(turn, entries.entries, has_new)
     }
 
     fn outcome(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
@@ -110,8 +109,8 @@ impl Object for Processor {
 
     fn alarm(&self, turn: &mut Turn<'_>, name: &str, _at: Time) -> Result<(), Halt<No>> {
         match name {
-            BEGIN => work::begin(turn),
             LOOK => work::look(turn),
+            GIVE_UP => asked::give_up(turn),
             _ => Ok(()),
         }
     }
@@ -175,7 +174,8 @@ fn pass_over(turn: &mut Turn<'_>, passed: Vec<Passed>) -> Result<(), Halt<No>> {
 fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     if turn.get::<Session>("session")?.is_none() {
         let id = turn.seed().uuid();
-        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0 })?;
+        let catch_up = CatchUp::Over;
+        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0, catch_up })?;
         let log = sync(turn.object().name.as_str())?;
         turn.follow(&log, Seq(0));
     }

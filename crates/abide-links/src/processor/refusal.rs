@@ -6,6 +6,9 @@ use abide_engine::{Refusal, RefusalClass};
 /// The code of an answer that is too large: what was asked for is done.
 pub const LARGE_ANSWER: &str = "large_answer";
 
+/// The code of a request that waited in vain until it could be decided: nothing of it is done.
+pub const NOT_DONE: &str = "not_done";
+
 /// A request that cannot be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum No {

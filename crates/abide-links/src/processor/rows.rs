@@ -24,6 +24,28 @@ pub struct Session {
     /// How many requests wait until it has seen the whole log.
     #[serde(default)]
     pub asked: u32,
+    /// Whether it reads a part of the log of which it does not know the end.
+    #[serde(default, skip_serializing_if = "CatchUp::is_over")]
+    pub catch_up: CatchUp,
+}
+
+/// How a long part of the log is read: nothing is begun before its end, because it may say what came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CatchUp {
+    /// What comes is all there is.
+    #[default]
+    Over,
+    /// The log was asked how far it goes.
+    Asked,
+    /// It went so far.
+    To(i64),
+}
+
+impl CatchUp {
+    fn is_over(&self) -> bool {
+        *self == CatchUp::Over
+    }
 }
 
 /// A link as the log says it is.
@@ -199,6 +221,9 @@ pub struct Asked {
     pub ticket: Ticket,
     /// Up to where the log must have been read, once that is known.
     pub head: Option<i64>,
+    /// When.
+    #[serde(default)]
+    pub at: Time,
 }
 
 /// A link that is on its way to the log.

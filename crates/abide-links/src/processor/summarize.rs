@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// Raised when the wording below changes.
 const PROMPT_VERSION: u32 = 2;
@@ -53,17 +54,18 @@ pub enum Summarized {
     },
 }
 
-/// The worker of the summary queue.
+/// The worker of the summary queue. It is given more jobs than it may do at a time, like that of the fetch queue.
 #[derive(Clone)]
 pub struct Summarize {
     model: Option<Arc<dyn Model>>,
+    lane: Arc<Semaphore>,
 }
 
 impl Summarize {
-    /// One that asks `model`, or nobody.
+    /// One that asks `model`, or nobody, and makes so many summaries at a time.
     #[must_use]
-    pub fn new(model: Option<Arc<dyn Model>>) -> Summarize {
-        Summarize { model }
+    pub fn new(model: Option<Arc<dyn Model>>, lane: usize) -> Summarize {
+        Summarize { model, lane: Arc::new(Semaphore::new(lane)) }
     }
 
     async fn attempt(self, mut job: JobContext) -> Finish {
@@ -71,15 +73,26 @@ impl Summarize {
             Ok(payload) => payload,
             Err(error) => return failed_for_good(format!("the payload cannot be read: {error}")),
         };
-        let Some(model) = self.model else { return done(&Summarized::Made(extractive(&payload))) };
+        let Some(model) = self.model else {
+            let _place = self.lane.acquire().await.expect("nobody closes it");
+            // It takes a processor for a while, which others share.
+            return match tokio::task::spawn_blocking(move || extractive(&payload)).await {
+                Ok(answered) => done(&Summarized::Made(answered)),
+                Err(_) => failed_for_good("the summarizer choked on it"),
+            };
+        };
         let question = question(&payload);
         let key = question.key(model.name());
         if let Some(cached) = payload.cached.as_ref().filter(|cached| cached.key == key) {
             return done(&Summarized::Made(Answered { spent: None, ..cached.clone() }));
         }
         let is_last = job.lease().failures + 1 >= job.lease().max_attempts;
+        let ask = async {
+            let _place = self.lane.acquire().await.expect("nobody closes it");
+            model.ask_counted(&question).await
+        };
         let (answer, spent) = tokio::select! {
-            answered = model.ask_counted(&question) => answered,
+            answered = ask => answered,
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
         };
         tracing::info!(

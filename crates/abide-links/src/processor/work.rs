@@ -1,12 +1,12 @@
 //! Work on links: begun from what the log says, carried on by outcomes of jobs, ended by an event that comes back.
 
-use super::duplicates;
 use super::fetch::FetchPayload;
 use super::projection::{self, get};
 use super::refusal::No;
 use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work, hash};
 use super::summarize::{SummarizePayload, Summarized};
-use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE};
+use super::together::together;
+use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE, catch_up, duplicates};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
 use crate::limits::{
     ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES,
@@ -74,7 +74,9 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
         Some(Work { stage: Stage::Summarizing | Stage::Ending, attempt }) => {
             turn.cancel(&job_key(SUMMARIZE, id, attempt)?);
             turn.delete(&work_key(id));
-            begin_one(turn, link, true)?;
+            let link = begin_one(turn, link)?;
+            let started = started_event(turn, &link)?;
+            append(turn, vec![started], started_key(&link))?;
             Ok(false)
         }
         None => {
@@ -107,16 +109,28 @@ pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     }
     let waiting: Vec<(String, bool)> = turn.scan("todo/", None, BEGUN_PER_TURN)?;
     let is_full = waiting.len() == BEGUN_PER_TURN || handed.len() == HANDED_ON_PER_TURN;
-    for (key, _) in waiting {
-        let id = key.trim_start_matches("todo/");
-        turn.delete(&key);
-        let Some(link) = get(turn, id)?.filter(|link| link.deleted_at.is_none()) else { continue };
+    let ids = waiting.iter().map(|(key, _)| key.trim_start_matches("todo/"));
+    let found = together(ids.map(|id| {
+        let (link, work) = (get(turn, id), turn.get::<Work>(&work_key(id)));
+        Ok((link?, work?))
+    }))?;
+    let mut begun: Option<(String, Vec<NewEvent>)> = None;
+    for ((key, _), (link, work)) in waiting.iter().zip(found) {
+        turn.delete(key);
+        let Some(link) = link.filter(|link| link.deleted_at.is_none()) else { continue };
         if let Some(stands) = duplicates::stands_for(turn, &link)? {
             duplicates::hand_down(turn, &link, &stands)?;
-        } else if turn.get::<Work>(&work_key(id))?.is_none() {
+        } else if work.is_none() {
             let has_begun = link.processing.as_ref().is_some_and(|p| p.status == Status::Pending);
-            begin_one(turn, link, !has_begun)?;
+            let link = begin_one(turn, link)?;
+            if !has_begun {
+                let started = started_event(turn, &link)?;
+                begun.get_or_insert_with(|| (started_key(&link), Vec::new())).1.push(started);
+            }
         }
+    }
+    if let Some((key, events)) = begun {
+        append(turn, events, key)?;
     }
     if is_full {
         let me = turn.object().clone();
@@ -125,17 +139,22 @@ pub(super) fn begin(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     Ok(())
 }
 
-fn begin_one(turn: &mut Turn<'_>, before: Link, says_so: bool) -> Result<(), Halt<No>> {
+fn begin_one(turn: &mut Turn<'_>, before: Link) -> Result<Link, Halt<No>> {
     let link = Link { attempts: before.attempts + 1, ..before.clone() };
     projection::put(turn, Some(&before), &link)?;
     turn.put(&work_key(&link.id), &Work { attempt: link.attempts, stage: Stage::Fetching })?;
-    if says_so {
-        let started =
-            event("v1.LinkProcessingStarted", json!({ "linkId": link.id, "updatedAt": iso(turn.now()) }))?;
-        append(turn, vec![started], format!("{}/{}/started", link.id, link.attempts))?;
-    }
     enqueue_fetch(turn, &link, Before::default())?;
-    look_later(turn)
+    look_later(turn)?;
+    Ok(link)
+}
+
+fn started_event(turn: &Turn<'_>, link: &Link) -> Result<NewEvent, Halt<No>> {
+    event("v1.LinkProcessingStarted", json!({ "linkId": link.id, "updatedAt": iso(turn.now()) }))
+}
+
+/// The key of an append that says of this link, and perhaps of others with it, that it is begun.
+fn started_key(link: &Link) -> String {
+    format!("{}/{}/started", link.id, link.attempts)
 }
 
 /// What jobs before this one came to.
@@ -223,7 +242,8 @@ fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result
         fits
     });
     let tags = tags.collect();
-    let cached = turn.get::<Answered>(&format!("answer/{}", link.id))?;
+    // There is none before the first has come.
+    let cached = if attempt > 1 { turn.get::<Answered>(&format!("answer/{}", link.id))? } else { None };
     let payload =
         SummarizePayload { link_id: link.id.clone(), domain: link.domain.clone(), page, tags, cached };
     let job = NewJob::of(SUMMARIZE_QUEUE, SUMMARIZE, &payload)?;
@@ -330,12 +350,14 @@ fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Re
 pub(super) fn look(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     let mut todo: Vec<(String, bool)> = turn.scan("todo/", None, 1)?;
     todo.extend(turn.scan("hand/", None, 1)?);
-    if !todo.is_empty() {
+    if !todo.is_empty() && !catch_up::is_under_way(turn)? {
         begin(turn)?;
     }
     let works: Vec<(String, Work)> = turn.scan("work/", None, 200)?;
-    for (key, work) in works.iter().filter(|(_, work)| work.stage == Stage::Fetching) {
-        let link = get(turn, key.trim_start_matches("work/"))?;
+    let fetching: Vec<&(String, Work)> =
+        works.iter().filter(|(_, work)| work.stage == Stage::Fetching).collect();
+    let links = together(fetching.iter().map(|(key, _)| get(turn, key.trim_start_matches("work/"))))?;
+    for ((_, work), link) in fetching.into_iter().zip(links) {
         if let Some(link) = link.filter(|link| link.attempts == work.attempt) {
             enqueue_fetch(turn, &link, Before::default())?;
         }

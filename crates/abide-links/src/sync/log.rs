@@ -84,10 +84,11 @@ impl SyncLog {
             return Err(No::LargeAppend(append.events.len()).into());
         }
         let today = day(turn.now());
-        for day in [today, today - 1] {
-            if let Some(head) = turn.get::<i64>(&wrote(day, &append.key))? {
-                return Ok(Reply::Appended { head });
-            }
+        // Both are read before either counts: what is not in memory is loaded at once.
+        let [of_today, of_yesterday] =
+            [today, today - 1].map(|day| turn.get::<i64>(&wrote(day, &append.key)));
+        if let Some(head) = of_today?.or(of_yesterday?) {
+            return Ok(Reply::Appended { head });
         }
         for event in &append.events {
             let before = turn.log_head().0;

@@ -125,6 +125,26 @@ fn whoever_asks_for_a_duplicate_again_gets_it_from_the_link_that_stands_for_it()
 }
 
 #[test]
+fn a_list_shows_the_first_duplicates_and_how_many_there_are_also_after_a_restart() {
+    let (mut world, _) = world_with(SyncLog::with_processor(), |_| abide_engine::worker::failed("hangs"));
+    let link =
+        |page: usize, n: usize| created_at(&format!("p{page}-{n}"), &format!("https://e.org/{page}#{n}"));
+    let pages = 0..30;
+    write(
+        &mut world,
+        &pages.clone().flat_map(|page| (0..=40).map(move |n| link(page, n))).collect::<Vec<_>>(),
+    );
+    world.down_for(second(1));
+    let listed = list(&mut world, Query { limit: Some(100), ..Query::default() });
+    assert_eq!(listed.links.len(), 30);
+    for link in &listed.links {
+        assert_eq!((link.duplicates.len(), link.duplicate_count), (3, Some(40)), "{}", link.id);
+    }
+    let alone = get(&mut world, "p7-0");
+    assert_eq!((alone.duplicates.len(), alone.duplicate_count), (40, Some(40)));
+}
+
+#[test]
 fn a_log_that_says_what_came_of_a_duplicate_is_left_as_it_is() {
     let (mut world, fetched) = world_with(SyncLog::alone(), fetch_well);
     let ended = |id: &str, second: u8| {

@@ -1,4 +1,4 @@
-//! The lane of pages: so many are asked for at a time, however many jobs there are.
+//! The lanes of pages and of summaries: so many are asked for at a time, however many jobs there are.
 
 use abide_core::job::{AttemptEnd, JobId, Lease, LeaseRef, LeaseToken};
 use abide_core::json::Json;
@@ -8,19 +8,29 @@ use abide_engine::clock::SystemClock;
 use abide_engine::{JobContext, Worker};
 use abide_fetch::testing::{Server, reply};
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
+use abide_links::page::{Metadata, Page};
 use abide_links::processor::fetch::{Fetch, FetchPayload};
+use abide_links::processor::summarize::{Summarize, SummarizePayload, Summarized};
 use abide_links::processor::{FETCH, FETCH_QUEUE};
+use abide_llm::{Answer, Ask, LlmError, Model, Usage};
+use serde_json::json;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{mpsc, watch};
 
 fn lease(n: i64, url: String) -> Lease {
     let payload = FetchPayload { link_id: n.to_string(), url, attempt: 1, failures: 0, waits_since: None };
+    lease_of(n, &payload)
+}
+
+/// A lease of a job with this payload; workers do not look at its queue.
+fn lease_of(n: i64, payload: &impl serde::Serialize) -> Lease {
     Lease {
         lease: LeaseRef { job: JobId(n), attempt: 1, token: LeaseToken::draw(1, JobId(n), 1) },
         queue: QueueName::new(FETCH_QUEUE).unwrap(),
         kind: JobKind::new(FETCH).unwrap(),
-        payload: Json::encode(&payload).unwrap(),
+        payload: Json::encode(payload).unwrap(),
         unique_key: None,
         failures: 0,
         max_attempts: 3,
@@ -70,4 +80,83 @@ async fn a_job_that_waits_for_its_place_is_handed_back_when_it_is_told_to_stop()
     let waiting = worker.run(JobContext::new(lease(1, "http://localhost:1/".to_owned()), says, stopped));
     stop.send_replace(true);
     assert_eq!(waiting.await.end, AttemptEnd::HandedBack);
+}
+
+/// A model that counts who asks it at a time, and how often it was asked.
+#[derive(Default)]
+struct Counting {
+    now: AtomicUsize,
+    most: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+impl Model for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Ask) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
+        Box::pin(async {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            self.most.fetch_max(self.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            self.now.fetch_sub(1, Ordering::SeqCst);
+            let value = json!({ "summary": "What it says.", "existingTags": [], "newTags": [] });
+            let (model, usage) = ("counting".to_owned(), Usage { input_tokens: 1, output_tokens: 1 });
+            Ok(Answer { value, model, usage, cost_micros: 0, requests: 1, repaired: false })
+        })
+    }
+}
+
+fn question(text: &str) -> SummarizePayload {
+    let page =
+        Page { url: "https://e.org/".to_owned(), metadata: Metadata::default(), text: text.to_owned() };
+    SummarizePayload {
+        link_id: "a".to_owned(),
+        domain: "e.org".to_owned(),
+        page,
+        tags: Vec::new(),
+        cached: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_is_asked_by_no_more_jobs_at_a_time_than_the_lane_has_places() {
+    let model = Arc::new(Counting::default());
+    let worker = Summarize::new(Some(Arc::clone(&model) as Arc<dyn Model>), 2);
+    let (says, _said) = mpsc::unbounded_channel();
+    let (_stop, stopped) = watch::channel(false);
+    let jobs: Vec<_> = (0..12)
+        .map(|n| {
+            let lease = lease_of(n, &question(&n.to_string()));
+            tokio::spawn(worker.run(JobContext::new(lease, says.clone(), stopped.clone())))
+        })
+        .collect();
+    for job in jobs {
+        assert!(matches!(job.await.unwrap().end, AttemptEnd::Done { .. }));
+    }
+    assert_eq!(model.asked.load(Ordering::SeqCst), 12);
+    assert!((1..=2).contains(&model.most.load(Ordering::SeqCst)), "{:?}", model.most);
+}
+
+#[tokio::test]
+async fn a_page_that_says_the_same_again_is_not_paid_for_twice() {
+    let model = Arc::new(Counting::default());
+    let worker = Summarize::new(Some(Arc::clone(&model) as Arc<dyn Model>), 1);
+    let summarized = async |payload: &SummarizePayload| {
+        let (says, _said) = mpsc::unbounded_channel();
+        let (_stop, stopped) = watch::channel(false);
+        let finish = worker.run(JobContext::new(lease_of(1, payload), says, stopped)).await;
+        let AttemptEnd::Done { result } = finish.end else { panic!("{:?}", finish.end) };
+        let Summarized::Made(answered) = result.decode().unwrap() else { panic!("not made") };
+        answered
+    };
+    let first = summarized(&question("One text.")).await;
+    let asked = || model.asked.load(Ordering::SeqCst);
+    assert_eq!((first.summary.as_deref(), asked()), (Some("What it says."), 1));
+    let again = SummarizePayload { cached: Some(first.clone()), ..question("One text.") };
+    let second = summarized(&again).await;
+    assert_eq!((second.summary, second.spent, asked()), (first.summary.clone(), None, 1));
+    summarized(&SummarizePayload { cached: Some(first), ..question("Another text.") }).await;
+    assert_eq!(asked(), 2);
 }

@@ -29,6 +29,7 @@ use abide_engine::testing::{Moment, World, minute, second};
 use abide_engine::worker::{done, failed};
 use abide_links::event::{Event, ToLinks};
 use abide_links::page::{Failure, Outcome};
+use abide_links::processor::Processor;
 use abide_links::processor::fetch::FetchPayload;
 use abide_links::processor::rows::{Link, Session, Status, Suggestion, SuggestionStatus, Work};
 use abide_links::sync::SyncLog;
@@ -167,6 +168,46 @@ fn a_log_that_is_still_being_read_begins_only_what_is_pending_at_its_end() {
     world.pass(second(5));
     assert_eq!(*fetched.borrow(), ["https://example.com/n249"]);
     assert_eq!(story(&mut world, "n249"), WHOLE);
+}
+
+#[test]
+fn large_events_do_not_hide_that_there_are_more_behind_them() {
+    let (mut world, fetched) = world_with(SyncLog::alone(), fetch_well);
+    write(&mut world, &[created("a")]);
+    for n in 0..5 {
+        write(&mut world, &[("v9.Large", json!({ "id": n.to_string(), "text": "x".repeat(900_000) }))]);
+    }
+    let done = json!({ "linkId": "a", "updatedAt": "2026-01-01T00:00:02.000Z" });
+    write(&mut world, &[("v1.LinkProcessingCompleted", done)]);
+    world.send(LINKS, &ToLinks::Poke);
+    world.pass(minute(5));
+    assert_eq!(*fetched.borrow(), Vec::<String>::new());
+    assert_idle(&mut world, &["a"]);
+}
+
+#[test]
+fn links_are_begun_as_soon_as_the_log_has_been_read() {
+    let (mut world, fetched) = world();
+    for page in 0..4 {
+        let ids: Vec<String> = (0..100).map(|n| format!("n{page}-{n}")).collect();
+        write(&mut world, &ids.iter().map(|id| created(id)).collect::<Vec<_>>());
+    }
+    assert_eq!(fetched.borrow().len(), 400, "no time has passed");
+}
+
+#[test]
+fn rows_that_a_turn_needs_are_loaded_together() {
+    let mut world = World::new();
+    world.object(SyncLog::alone());
+    world.object(Processor);
+    let ids: Vec<String> = (0..99).map(|n| format!("n{n}")).collect();
+    write(&mut world, &ids.iter().map(|id| created(id)).collect::<Vec<_>>());
+    world.crash();
+    let before = world.store_verbs();
+    world.send(LINKS, &ToLinks::Poke);
+    let verbs = world.store_verbs() - before;
+    assert_eq!(world.row::<Work>(LINKS, "work/n98").map(|work| work.attempt), Some(1));
+    assert!(verbs < 60, "{verbs} verbs for 99 links");
 }
 
 #[test]

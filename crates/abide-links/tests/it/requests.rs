@@ -1,14 +1,17 @@
 //! Requests to the links of a store: answered when what they wrote is in the log.
 
 use crate::world::{LINKS, SYNC, created, story, world, world_with, write};
+use abide_core::event::Sender;
 use abide_core::ticket::{Resolution, Ticket};
-use abide_engine::CallError;
 use abide_engine::testing::{World, minute};
 use abide_engine::worker::failed;
-use abide_links::event::{Event, ToLinks};
+use abide_engine::{Answer, CallError, Halt, NoRefusal, Nothing, Object, Turn};
+use abide_links::event::{Event, ToLinks, ToSync};
 use abide_links::processor::calls::TagChanges;
-use abide_links::processor::rows::Work;
-use abide_links::processor::{Added, Call, Changes, Listed, Query, Reply, State};
+use abide_links::processor::rows::{Session, Work};
+use abide_links::processor::{
+    Added, Call, Changes, Listed, NOT_DONE, NewLink, Processor, Query, Reply, State,
+};
 use abide_links::sync::SyncLog;
 use abide_store::view::TicketView;
 use serde_json::json;
@@ -26,7 +29,8 @@ fn later(world: &mut World, call: &Call) -> Vec<Added> {
 }
 
 fn add(url: &str) -> Call {
-    Call::Add { urls: vec![url.to_owned()], tags: vec!["To Read".to_owned()], source: "api".to_owned() }
+    let links = vec![NewLink::of(url.to_owned())];
+    Call::Add { links, tags: vec!["To Read".to_owned()], source: "api".to_owned() }
 }
 
 fn list(world: &mut World, query: Query) -> Listed {
@@ -216,6 +220,114 @@ fn a_request_that_waits_for_the_log_is_refused_if_it_cannot_be_done() {
     assert_eq!(code, "unknown_link");
     assert!(message.contains("nope"), "{message}");
     assert!(!world.log::<Event>(SYNC).iter().any(|event| event.name == "v1.TagCreated"));
+}
+
+/// A log that never says how far it goes.
+struct Mute;
+
+impl Object for Mute {
+    const KIND: &'static str = "sync";
+    type Call = Nothing;
+    type Reply = ();
+    type Message = ToSync;
+    type Refusal = NoRefusal;
+
+    fn call(&self, _: &mut Turn<'_>, call: Nothing) -> Result<Answer<()>, Halt<NoRefusal>> {
+        match call {}
+    }
+
+    fn message(&self, _: &mut Turn<'_>, _: Option<&Sender>, _: ToSync) -> Result<(), Halt<NoRefusal>> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_request_that_waits_in_vain_is_refused_and_nothing_of_it_is_done() {
+    let mut world = World::new();
+    world.object(Mute);
+    world.object(Processor);
+    let ticket: Ticket = world.call(LINKS, &add("https://example.com/a")).unwrap();
+    world.pass(minute(9));
+    assert_eq!(world.ticket(&ticket), Some(TicketView::Open));
+    let late: Ticket = world.call(LINKS, &add("https://example.com/b")).unwrap();
+    let is_refused = |view: Option<TicketView>| matches!(view, Some(TicketView::Resolved(Resolution::Refused { code, .. })) if code == NOT_DONE);
+    world.pass(minute(2));
+    assert!(is_refused(world.ticket(&ticket)));
+    assert_eq!(world.ticket(&late), Some(TicketView::Open));
+    world.pass(minute(10));
+    assert!(is_refused(world.ticket(&late)));
+    assert_eq!(world.row::<Session>(LINKS, "session").map(|session| session.asked), Some(0));
+}
+
+#[test]
+fn long_ids_do_not_make_a_request_too_large_for_its_message() {
+    let (mut world, _) = world_with(SyncLog::with_processor(), |_| failed("hangs"));
+    let (links, tags): (Vec<String>, Vec<String>) =
+        ((0..100).map(|n| format!("{n:0128}")).collect(), (0..20).map(|n| format!("t{n:0127}")).collect());
+    let link = |id: &String| {
+        let args = json!({ "id": id, "url": format!("https://example.com/{id}"), "createdAt": "2026-01-01T00:00:00.000Z" });
+        ("v1.LinkCreated", args)
+    };
+    let tag = |(n, id): (usize, &String)| {
+        let args = json!({ "id": id, "name": format!("tag{n}"), "createdAt": "2026-01-01T00:00:00.000Z" });
+        ("v1.TagCreated", args)
+    };
+    write(&mut world, &tags.iter().enumerate().map(tag).chain(links.iter().map(link)).collect::<Vec<_>>());
+    let names = (0..20).map(|n| format!("tag{n}")).collect();
+    let changes = Changes { state: None, tags: Some(TagChanges { add: names, ..TagChanges::default() }) };
+    let changed: Ticket = world.call(LINKS, &Call::Update { ids: links, changes }).unwrap();
+    assert!(matches!(world.ticket(&changed), Some(TicketView::Resolved(_))));
+    let tagged = world.log::<Event>(SYNC).iter().filter(|event| event.name == "v1.LinkTagged").count();
+    assert_eq!(tagged, 2_000);
+}
+
+#[test]
+fn links_are_saved_with_their_own_tags_and_dates() {
+    let (mut world, _) = world();
+    let link = |page: &str, tags: &[&str], created_at: Option<&str>| NewLink {
+        url: format!("https://example.com/{page}"),
+        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+        created_at: created_at.map(str::to_owned),
+    };
+    let all =
+        |links: Vec<NewLink>| Call::Add { links, tags: vec!["all".to_owned()], source: "api".to_owned() };
+    let added = later(
+        &mut world,
+        &all(vec![
+            link("a", &["One", "two"], Some("2020-02-03T04:05:06Z")),
+            link("b", &["two"], Some("2999-01-01T00:00:00Z")),
+            link("c", &[], None),
+        ]),
+    );
+    let tags: Vec<&[String]> = added.iter().map(|added| added.link.tags.as_slice()).collect();
+    assert_eq!(tags, [&["all", "one", "two"][..], &["all", "two"], &["all"]]);
+    assert_eq!(added[0].link.created_at, "2020-02-03T04:05:06.000Z");
+    assert_eq!(added[1].link.created_at, added[2].link.created_at, "never later than now");
+    let made = world.log::<Event>(SYNC).iter().filter(|event| event.name == "v1.TagCreated").count();
+    assert_eq!(made, 3);
+    let refused = |world: &mut World, links| match world.call::<Reply>(LINKS, &all(links)) {
+        Err(CallError::Refused(why)) => why.message,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(&mut world, vec![link("d", &[], Some("soon"))]).contains("\"soon\""));
+    let many: Vec<NewLink> = (0..10)
+        .map(|n| NewLink {
+            tags: (0..11).map(|tag| format!("t{n}-{tag}")).collect(),
+            ..link(&n.to_string(), &[], None)
+        })
+        .collect();
+    assert!(refused(&mut world, many).contains("at most 100 tags, not 111"));
+}
+
+#[test]
+fn looking_at_the_links_of_a_store_makes_none() {
+    let (mut world, _) = world();
+    assert_eq!(list(&mut world, Query::default()).total, 0);
+    assert_eq!(list(&mut world, Query { q: Some("word".to_owned()), ..Query::default() }).total, 0);
+    assert!(world.call::<Reply>(LINKS, &Call::Get { id: "a".to_owned() }).is_err());
+    let nothing = Call::UpdateListed { query: Query::default(), changes: Changes::default() };
+    assert_eq!(world.call::<Reply>(LINKS, &nothing).unwrap(), Reply::Added(vec![]));
+    assert_eq!(world.commits(), []);
 }
 
 #[test]

@@ -21,7 +21,9 @@ use abide_links::event;
 use abide_links::limits::PAGE_LINKS;
 use abide_links::page::Metadata;
 use abide_links::processor::preview::NoPreview;
-use abide_links::processor::{Added, Call, Changes, LARGE_ANSWER, LinkView, Listed, Query, Reply};
+use abide_links::processor::{
+    Added, Call, Changes, LARGE_ANSWER, LinkView, Listed, NOT_DONE, NewLink, Query, Reply,
+};
 use abide_store::view::TicketView;
 use axum::Json;
 use axum::extract::State;
@@ -65,7 +67,7 @@ struct Save {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Import {
-    urls: Vec<String>,
+    urls: Vec<NewLink>,
     #[serde(default)]
     tags: Vec<String>,
 }
@@ -233,11 +235,11 @@ impl Store<'_> {
     }
 
     async fn add_one(&self, url: String, tags: Vec<String>) -> Result<Added, ApiError> {
-        self.add(vec![url], tags).await?.into_iter().next().ok_or_else(odd)
+        self.add(vec![NewLink::of(url)], tags).await?.into_iter().next().ok_or_else(odd)
     }
 
-    async fn add(&self, urls: Vec<String>, tags: Vec<String>) -> Result<Vec<Added>, ApiError> {
-        match self.ask(&Call::Add { urls, tags, source: self.source.clone() }).await? {
+    async fn add(&self, links: Vec<NewLink>, tags: Vec<String>) -> Result<Vec<Added>, ApiError> {
+        match self.ask(&Call::Add { links, tags, source: self.source.clone() }).await? {
             Reply::Added(added) => Ok(added),
             Reply::Links(_) | Reply::Listed(_) => Err(odd()),
         }
@@ -260,8 +262,8 @@ impl Store<'_> {
                     return Err(refused(code, message));
                 }
                 Some(TicketView::Open) => {
-                    let message = "it is taken and will be done, but the links of this store are behind their log: read \
-                                   it again in a while, and do not send it twice";
+                    let message = "it is taken, but the links of this store are behind their log: look in a while whether it \
+                                   was done, and do not send it twice";
                     return Err(ApiError::new(ErrorCode::OutcomeUnknown, message));
                 }
                 Some(TicketView::Resolved(Resolution::Gone)) | None => {
@@ -280,6 +282,7 @@ fn refused(code: String, message: String) -> ApiError {
     let class = match code.as_str() {
         LARGE_ANSWER => return ApiError::new(ErrorCode::OutcomeUnknown, message),
         "unknown_link" => RefusalClass::NotFound,
+        NOT_DONE => RefusalClass::Conflict,
         _ => RefusalClass::Invalid,
     };
     ApiError::refused(ErrorCode::Refused(class), code, message)

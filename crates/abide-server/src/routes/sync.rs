@@ -59,7 +59,6 @@ struct Admitted {
     store_id: String,
     credential: Credential,
     access: Access,
-    feed: Arc<Feed>,
 }
 
 /// A sync request that is refused, in the words of the protocol: a status and a text.
@@ -94,8 +93,7 @@ async fn admit(app: &App, uri: &Uri, transport: &str) -> Result<Option<Admitted>
         }
         Err(error) => return Err(bad(&error)),
     };
-    let feed = app.feeds().open(app, &store_id).await.map_err(IntoResponse::into_response)?;
-    Ok(Some(Admitted { store_id, credential, access, feed }))
+    Ok(Some(Admitted { store_id, credential, access }))
 }
 
 /// The payload is JSON that was percent-encoded twice, once by the client and once as a part of the address.
@@ -131,7 +129,11 @@ async fn socket(
         return Refused(StatusCode::UPGRADE_REQUIRED, text).into_response();
     };
     let Some(place) = app.sockets().place() else { return no_place().into_response() };
-    let Admitted { store_id, credential, access, feed } = admitted;
+    let Admitted { store_id, credential, access } = admitted;
+    let feed = match app.feeds().open(&app, &store_id).await {
+        Ok(feed) => feed,
+        Err(error) => return error.into_response(),
+    };
     let SyncService { authority, recheck, .. } = service(&app).clone();
     let party = Party { store_id, credential, access, authority, recheck, feed };
     upgrade
@@ -169,11 +171,11 @@ async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
     let (Some(Frame::Request { id, ask }), None) = (frames.pop(), frames.pop()) else {
         return bad("the body is not one Request".to_owned());
     };
-    let Admitted { store_id, credential, access, feed } = admitted;
+    let Admitted { store_id, credential, access } = admitted;
     let answer = match ask {
         Ok(ask) => {
             let pass = Pass::of_member(&store_id, credential, &access);
-            sync::answer(&app, feed, &store_id, pass, id, ask).await
+            sync::answer(&app, &store_id, pass, id, ask).await
         }
         Err(error) => {
             let failure = abide_links::sync::answer::Failure::Unknown(error.to_string());
@@ -222,13 +224,23 @@ async fn show(
     At(store): At<Name>,
 ) -> Result<Json<StoreDocument>, ApiError> {
     member.enter(&app, &store).await?;
-    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let feed = existing(&app, &store).await?;
     let head = app.engine().log_head(feed.object().clone()).await?.0;
     let readers = feed.readers();
     let lag = readers.iter().map(|at| (head - at).max(0)).max().unwrap_or(0);
     let backend_id = feed.backend_id().to_owned();
     let store_id = store.as_str().to_owned();
     Ok(Json(StoreDocument { store_id, backend_id, head, live_pulls: readers.len(), lag }))
+}
+
+/// The log of a store that there is: reading makes none.
+async fn existing(app: &App, store: &Name) -> Result<Arc<Feed>, ApiError> {
+    let feed = app.feeds().existing(app, store.as_str()).await?;
+    feed.ok_or_else(|| {
+        let message =
+            format!("there is no store {:?} yet: it begins with the first who writes to it", store.as_str());
+        ApiError::new(ErrorCode::UnknownObject, message)
+    })
 }
 
 /// From where on.
@@ -246,7 +258,7 @@ async fn events(
     Params(After { after }): Params<After>,
 ) -> Result<Response, ApiError> {
     let pass = member.stay(&app, &store).await?;
-    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let feed = existing(&app, &store).await?;
     let body = sync::export(app, feed, pass, after.unwrap_or(0).max(0));
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
@@ -261,14 +273,16 @@ async fn tail(
 ) -> Result<Response, ApiError> {
     let pass = member.stay(&app, &store).await?;
     let place = app.sockets().place().ok_or_else(no_place)?;
-    let feed = app.feeds().open(&app, store.as_str()).await?;
+    let object = event::sync(store.as_str())?;
+    let known = sync::found(&app, object.clone()).await?;
     let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
-    let after = match last_seen.or(after) {
-        Some(after) => after.max(0),
-        None => app.engine().log_head(feed.object().clone()).await?.0,
+    let after = match (last_seen.or(after), &known) {
+        (Some(after), _) => after.max(0),
+        (None, Some(known)) => known.log_head.0,
+        (None, None) => 0,
     };
     let places = [place, app.wait_place()?];
-    let body = sync::tail(app, feed, pass, places, after);
+    let body = sync::tail(app, object, known.map(|known| known.incarnation), pass, places, after);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }

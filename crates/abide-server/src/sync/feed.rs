@@ -14,6 +14,7 @@ use abide_links::event;
 use abide_links::sync::limits::EVENTS_PER_MESSAGE;
 use abide_links::sync::page::{Item, Page};
 use abide_links::sync::{Call, Opened, Reply};
+use abide_store::view::ObjectView;
 use abide_store::{Answer, Read};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -34,6 +35,14 @@ pub(crate) struct Feeds {
 }
 
 impl Feeds {
+    /// The feed of a store that there is.
+    pub(crate) async fn existing(&self, app: &App, store_id: &str) -> Result<Option<Arc<Feed>>, ApiError> {
+        match found(app, event::sync(store_id)?).await? {
+            Some(_) => self.open(app, store_id).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
     /// The feed of a store, which is made if it does not exist.
     pub(crate) async fn open(&self, app: &App, store_id: &str) -> Result<Arc<Feed>, ApiError> {
         let object = event::sync(store_id)?;
@@ -47,6 +56,14 @@ impl Feeds {
         let feed = Feed::follow(app.engine(), object, opened);
         feeds.insert(store_id.to_owned(), Arc::downgrade(&feed));
         Ok(feed)
+    }
+}
+
+/// A store's object, if there is one: looking makes none.
+pub(crate) async fn found(app: &App, object: ObjectKey) -> Result<Option<ObjectView>, ApiError> {
+    match app.read(Read::Object(object)).await? {
+        Answer::Object(view) => Ok(view),
+        other => unreachable!("the store answered about an object with {other:?}"),
     }
 }
 
@@ -149,9 +166,14 @@ impl Feed {
 
     /// The page after `after`.
     pub(crate) async fn page(&self, app: &App, after: i64) -> Result<Page, Over> {
-        if let Some(page) = self.recent_page(after) {
-            return Ok(page);
+        match self.recent_page(after) {
+            Some(page) => Ok(page),
+            None => self.read_page(app, after).await,
         }
+    }
+
+    /// The page after `after`, from the store.
+    pub(super) async fn read_page(&self, app: &App, after: i64) -> Result<Page, Over> {
         let read = Read::Log { object: self.object.clone(), after: Seq(after), limit: EVENTS_PER_MESSAGE };
         match app.read(read).await {
             Ok(Answer::Log(Some(page))) if page.incarnation == self.life => {
@@ -162,7 +184,8 @@ impl Feed {
         }
     }
 
-    fn recent_page(&self, after: i64) -> Option<Page> {
+    /// The page after `after`, if the newest entries have it: many who want the same share it.
+    pub(super) fn recent_page(&self, after: i64) -> Option<Page> {
         let mut recent = lock(&self.recent);
         // Read under the lock: what the head promises is among the items.
         let head = self.tail.borrow().head;

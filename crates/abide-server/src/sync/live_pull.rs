@@ -1,13 +1,18 @@
 //! One pull of a socket: what it was sent last, and what it gets next.
 
 use super::feed::{Feed, Over};
+use super::page_room::{NoRoom, Taken};
 use crate::app::App;
+use abide_core::limits::LOG_ENTRY_BYTES;
 use abide_links::sync::OtherBackend;
 use abide_links::sync::answer::Failure;
 use abide_links::sync::frame::{Cursor, Pull, RequestId};
 use abide_links::sync::page::Page;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Bytes of the largest page: of one event that is as large as may be.
+const PAGE_BYTES_MAX: usize = LOG_ENTRY_BYTES + 1024;
 
 /// A pull that is not over.
 pub(super) struct LivePull {
@@ -27,6 +32,27 @@ pub(super) enum NotBegun {
     Failed(Failure),
     /// The log cannot be read now. A client that was told so would not ask again: it is to come back.
     Away(Over),
+}
+
+/// Why there is no page now.
+#[derive(Debug)]
+pub(super) enum NoPage {
+    /// The log cannot be read.
+    Over,
+    /// Other clients take all room for pages.
+    NoRoom,
+}
+
+impl From<Over> for NoPage {
+    fn from(_: Over) -> NoPage {
+        NoPage::Over
+    }
+}
+
+impl From<NoRoom> for NoPage {
+    fn from(_: NoRoom) -> NoPage {
+        NoPage::NoRoom
+    }
 }
 
 /// Where a pull begins: after its cursor, if it is one of this log. From then on the feed has every event that was
@@ -58,15 +84,26 @@ impl LivePull {
         !self.is_answered || self.sent.load(Ordering::Relaxed) < head
     }
 
-    /// Its next page, which counts as sent.
-    pub(super) async fn next(&mut self, app: &App, feed: &Feed) -> Result<Page, Over> {
-        let after = self.sent.load(Ordering::Relaxed);
-        let page = feed.page(app, after).await?;
+    /// Its next page, which counts as sent, and the room that it takes until it is.
+    pub(super) async fn next(&mut self, app: &App, feed: &Feed) -> Result<(Page, Taken), NoPage> {
+        let (after, room) = (self.sent.load(Ordering::Relaxed), app.sockets().pages());
+        let (page, taken) = match feed.recent_page(after) {
+            Some(page) => {
+                let taken = room.take(page.text.len()).await?;
+                (page, taken)
+            }
+            None => {
+                let mut taken = room.take(PAGE_BYTES_MAX).await?;
+                let page = feed.read_page(app, after).await?;
+                taken.shrink(page.text.len());
+                (page, taken)
+            }
+        };
         if page.last == after && page.remaining > 0 {
-            return Err(Over);
+            return Err(NoPage::Over);
         }
         self.sent.store(page.last, Ordering::Relaxed);
         self.is_answered = true;
-        Ok(page)
+        Ok((page, taken))
     }
 }

@@ -1,6 +1,6 @@
 //! Who asks for a store by its name, and whether they may.
 
-use crate::access::Caller;
+use crate::access::{Caller, Credentials};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::role::Role;
@@ -23,6 +23,7 @@ const ADMIN: &str = "admin";
 pub(crate) struct Member {
     caller: Caller,
     credential: Credential,
+    credentials: Credentials,
     named: Option<String>,
 }
 
@@ -36,7 +37,9 @@ impl FromRequestParts<App> for Member {
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map_or(Credential::None, |(_, text)| Credential::of_bearer(text.trim()));
         let named = text(STORE).map(str::to_owned);
-        Ok(Member { caller: Caller::from_request_parts(parts, app).await?, credential, named })
+        let caller = Caller::from_request_parts(parts, app).await?;
+        let credentials = Credentials::from_request_parts(parts, app).await?;
+        Ok(Member { caller, credential, credentials, named })
     }
 }
 
@@ -54,7 +57,7 @@ impl Member {
     pub(crate) async fn stay(self, app: &App, store: &Name) -> Result<Pass, ApiError> {
         let access = self.enter(app, store).await?;
         Ok(match self.caller.0 >= Role::Admin {
-            true => Pass::of_the_server(store.as_str()),
+            true => Pass::of_the_server(store.as_str(), self.credentials),
             false => Pass::of_member(store.as_str(), self.credential, &access),
         })
     }

@@ -5,6 +5,7 @@ mod feed;
 mod live_pull;
 mod member;
 mod one_request;
+mod page_room;
 mod pass;
 mod push_end;
 mod socket;
@@ -12,7 +13,7 @@ mod sockets;
 mod stream;
 
 pub(crate) use denied::denied;
-pub(crate) use feed::{Feed, Feeds};
+pub(crate) use feed::{Feed, Feeds, found};
 pub(crate) use member::Member;
 pub(crate) use one_request::answer;
 pub(crate) use pass::Pass;

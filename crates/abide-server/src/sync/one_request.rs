@@ -18,7 +18,6 @@ use std::sync::Arc;
 /// The answer's body.
 pub(crate) async fn answer(
     app: &App,
-    feed: Arc<Feed>,
     store_id: &str,
     pass: Pass,
     id: RequestId,
@@ -40,13 +39,16 @@ pub(crate) async fn answer(
         },
         Ask::Pull(Pull { store_id: asked, cursor, .. }) => match own(&asked) {
             Err(failure) => Err(failure),
-            Ok(()) => match begins_after(app, &feed, cursor.as_ref()).await {
-                Ok(after) => return Ok(pages(app.clone(), feed, pass, id, after)),
-                Err(NotBegun::Failed(failure)) => Err(failure),
-                Err(NotBegun::Away(Over)) => {
-                    return Err(ApiError::new(ErrorCode::StoreUnavailable, "the log cannot be read now"));
+            Ok(()) => {
+                let feed = app.feeds().open(app, store_id).await?;
+                match begins_after(app, &feed, cursor.as_ref()).await {
+                    Ok(after) => return Ok(pages(app.clone(), feed, pass, id, after)),
+                    Err(NotBegun::Failed(failure)) => Err(failure),
+                    Err(NotBegun::Away(Over)) => {
+                        return Err(ApiError::new(ErrorCode::StoreUnavailable, "the log cannot be read now"));
+                    }
                 }
-            },
+            }
         },
     };
     let exit = done.unwrap_or_else(|failure| answer::failed(&id, &failure));

@@ -1,6 +1,8 @@
 //! Somebody who was let in to a store and goes on reading: asked for access again while they do.
 
+use crate::access::Credentials;
 use crate::app::App;
+use crate::role::Role;
 use crate::services::SyncService;
 use abide_core::time::Time;
 use abide_links::auth::{Access, Credential, Denied};
@@ -20,8 +22,8 @@ pub(crate) struct Pass {
 enum Shown {
     /// What members show.
     Credential(Credential),
-    /// That they may do everything with this server.
-    TheServer,
+    /// What lets them do everything with this server.
+    TheServer(Credentials),
 }
 
 impl Pass {
@@ -32,9 +34,9 @@ impl Pass {
     }
 
     /// Of somebody who may do everything with this server.
-    pub(crate) fn of_the_server(store_id: &str) -> Pass {
+    pub(crate) fn of_the_server(store_id: &str, credentials: Credentials) -> Pass {
         let store_id = store_id.to_owned();
-        Pass { shown: Shown::TheServer, store_id, until: None, asked_at: Instant::now() }
+        Pass { shown: Shown::TheServer(credentials), store_id, until: None, asked_at: Instant::now() }
     }
 
     /// How long it may be until it has to be asked for again.
@@ -49,16 +51,29 @@ impl Pass {
         if !self.good_for(app).is_zero() {
             return Ok(());
         }
-        if let Shown::Credential(credential) = &self.shown {
-            match service(app).authority.admit(app.engine(), &self.store_id, credential).await {
-                Ok(access) => self.until = access.until,
-                // Not being able to ask is no reason to cut off who was let in, while what they showed is good.
-                Err(Denied::Unavailable(_)) if self.until.is_none_or(|until| until > app.engine().now()) => {}
-                Err(reason) => return Err(reason),
-            }
+        match self.admitted(app).await {
+            Ok(until) => self.until = until,
+            // Not being able to ask is no reason to cut off who was let in, while what they showed is good.
+            Err(Denied::Unavailable(_)) if self.until.is_none_or(|until| until > app.engine().now()) => {}
+            Err(reason) => return Err(reason),
         }
         self.asked_at = Instant::now();
         Ok(())
+    }
+
+    /// Until when they may still read.
+    async fn admitted(&self, app: &App) -> Result<Option<Time>, Denied> {
+        match &self.shown {
+            Shown::Credential(credential) => {
+                let access = service(app).authority.admit(app.engine(), &self.store_id, credential).await?;
+                Ok(access.until)
+            }
+            Shown::TheServer(credentials) => match credentials.still_allow(app, Role::Admin).await {
+                Ok(()) => Ok(None),
+                Err(error) if error.code().is_retryable() => Err(Denied::Unavailable(error.to_string())),
+                Err(error) => Err(Denied::BadToken(error.message().to_owned())),
+            },
+        }
     }
 
     /// Like [`Pass::check`], for bodies: they break off.

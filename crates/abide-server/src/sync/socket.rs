@@ -4,7 +4,7 @@
 //! cannot be sent is not read from the log: a slow client costs one page, however far it is behind.
 
 use super::feed::{Feed, Over, Tail};
-use super::live_pull::{LivePull, NotBegun, begins_after};
+use super::live_pull::{LivePull, NoPage, NotBegun, begins_after};
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
 use abide_core::time::Time;
@@ -26,6 +26,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const PULLS: usize = 16;
 /// Pushes that wait for the one before them; frames are not read past this.
 const PUSHES_WAITING: usize = 16;
+/// Bytes of the frames that brought them; nor past this.
+const BYTES_WAITING: usize = FRAME_BYTES;
 /// Silence after which a client is asked for a sign of life.
 const PING_AFTER: Duration = Duration::from_secs(30);
 /// Silence after which a client counts as gone: it should have pinged several times, and been pinged twice.
@@ -85,6 +87,14 @@ fn close(code: u16, reason: impl Into<String>) -> End {
     End::Close(CloseFrame { code, reason: reason.into() })
 }
 
+/// A push that waits for the one before it.
+struct Waiting {
+    id: RequestId,
+    push: Push,
+    /// Of the frame that brought it.
+    bytes: usize,
+}
+
 /// A push that the engine has.
 struct UnderWay {
     id: RequestId,
@@ -107,7 +117,7 @@ struct Socket {
     party: Party,
     tail: watch::Receiver<Tail>,
     pulls: Vec<LivePull>,
-    pushes: VecDeque<(RequestId, Push)>,
+    pushes: VecDeque<Waiting>,
     under_way: Option<UnderWay>,
     heard_at: Instant,
 }
@@ -129,7 +139,7 @@ impl Socket {
                 // Before frames: a client that never pauses is asked for access like everybody.
                 () = &mut look => Step::Look,
                 end = ended(&mut self.under_way) => Step::Pushed(end),
-                frame = self.wire.recv(), if self.pushes.len() < PUSHES_WAITING => Step::Frame(frame),
+                frame = self.wire.recv(), if self.may_push_more() => Step::Frame(frame),
                 grown = self.tail.changed() => Step::Grown(grown),
                 () = std::future::ready(()), if more => Step::Again,
             };
@@ -137,6 +147,11 @@ impl Socket {
                 return end;
             }
         }
+    }
+
+    fn may_push_more(&self) -> bool {
+        let bytes: usize = self.pushes.iter().map(|waiting| waiting.bytes).sum();
+        self.pushes.len() < PUSHES_WAITING && bytes < BYTES_WAITING
     }
 
     async fn step(&mut self, step: Step, look: std::pin::Pin<&mut Sleep>) -> Result<(), End> {
@@ -184,7 +199,7 @@ impl Socket {
         for frame in frames {
             match frame {
                 Frame::Ping => self.send(answer::PONG.to_owned()).await?,
-                Frame::Request { id, ask: Ok(ask) } => self.request(id, ask).await?,
+                Frame::Request { id, ask: Ok(ask) } => self.request(id, ask, text.len()).await?,
                 Frame::Request { id, ask: Err(error) } => {
                     self.send(answer::failed(&id, &Failure::Unknown(error.to_string()))).await?;
                 }
@@ -195,7 +210,7 @@ impl Socket {
         Ok(())
     }
 
-    async fn request(&mut self, id: RequestId, ask: Ask) -> Result<(), End> {
+    async fn request(&mut self, id: RequestId, ask: Ask, bytes: usize) -> Result<(), End> {
         self.still_allowed()?;
         let refused = match ask {
             Ask::Pull(pull) => match self.pull(id.clone(), pull).await {
@@ -207,7 +222,7 @@ impl Socket {
             },
             Ask::Push { store_id, push } => match self.own_store(&store_id) {
                 Ok(()) => {
-                    self.pushes.push_back((id.clone(), push));
+                    self.pushes.push_back(Waiting { id: id.clone(), push, bytes });
                     None
                 }
                 Err(failure) => Some(failure),
@@ -257,10 +272,15 @@ impl Socket {
                 at += 1;
                 continue;
             }
-            let over = |_| close(close_code::RESTART, "the log cannot be read now");
-            let page = pull.next(&self.app, &self.party.feed).await.map_err(over)?;
+            let (page, room) = pull.next(&self.app, &self.party.feed).await.map_err(|no| match no {
+                NoPage::Over => close(close_code::RESTART, "the log cannot be read now"),
+                NoPage::NoRoom => {
+                    close(close_code::AGAIN, "too many clients are slow to take what they are sent")
+                }
+            })?;
             let (id, is_done) = (pull.id.clone(), !pull.is_live && page.remaining == 0);
             self.send(answer::chunk(&id, &page)).await?;
+            drop(room);
             if is_done {
                 self.pulls.remove(at);
                 self.send(answer::pulled(&id)).await?;
@@ -277,7 +297,7 @@ impl Socket {
         if self.under_way.is_some() {
             return;
         }
-        let Some((id, push)) = self.pushes.pop_front() else { return };
+        let Some(Waiting { id, push, .. }) = self.pushes.pop_front() else { return };
         let (engine, store_id) = (self.app.engine().clone(), self.party.store_id.clone());
         let end = Box::pin(async move { push_to(&engine, &store_id, push).await });
         self.under_way = Some(UnderWay { id, end });

@@ -1,5 +1,6 @@
-//! How many sockets there are, and waiting until none is left.
+//! How many sockets there are, what they may take together, and waiting until none is left.
 
+use super::page_room::PageRoom;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -8,16 +9,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub(crate) struct Sockets {
     places: Arc<Semaphore>,
     max: u32,
+    pages: PageRoom,
 }
 
 impl Sockets {
     pub(crate) fn new(max: u32) -> Sockets {
-        Sockets { places: Arc::new(Semaphore::new(max as usize)), max }
+        Sockets { places: Arc::new(Semaphore::new(max as usize)), max, pages: PageRoom::default() }
     }
 
     /// A place for one more, if there is one.
     pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// The room for pages on their way to them.
+    pub(crate) fn pages(&self) -> &PageRoom {
+        &self.pages
     }
 
     /// How many there are.

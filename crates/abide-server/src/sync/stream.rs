@@ -4,6 +4,7 @@ use super::feed::Feed;
 use super::pass::Pass;
 use crate::app::App;
 use abide_core::log::{LogEntry, Seq};
+use abide_core::object::{Incarnation, ObjectKey};
 use abide_engine::driver::LogFollower;
 use abide_links::auth::Denied;
 use abide_store::{Answer, Read};
@@ -48,7 +49,8 @@ pub(crate) fn export(app: App, feed: Arc<Feed>, pass: Pass, after: i64) -> Body 
 /// Somebody who follows a log.
 struct Following {
     app: App,
-    feed: Arc<Feed>,
+    /// The life of the store, once there is one.
+    life: Option<Incarnation>,
     pass: Pass,
     follower: LogFollower,
     /// A tail is as much as a socket, and one of those who wait.
@@ -57,15 +59,17 @@ struct Following {
 
 /// Events after `after` as they come, as server-sent events whose ids are their numbers. Ends when the server stops, the
 /// store is wiped, or `pass` is not good any more. It keeps its places, among sockets and among those who wait, for so long.
+/// A store that has no `life` yet is waited for.
 pub(crate) fn tail(
     app: App,
-    feed: Arc<Feed>,
+    store: ObjectKey,
+    life: Option<Incarnation>,
     pass: Pass,
     places: [OwnedSemaphorePermit; 2],
     after: i64,
 ) -> Body {
-    let follower = app.engine().follow(feed.object().clone(), Seq(after));
-    let from = Some(Following { app, feed, pass, follower, _places: places });
+    let follower = app.engine().follow(store, Seq(after));
+    let from = Some(Following { app, life, pass, follower, _places: places });
     Body::from_stream(stream::unfold(from, |following| async move {
         let mut following = following?;
         match following.next().await? {
@@ -92,9 +96,11 @@ impl Following {
                 return Some(Err(reason));
             }
         };
-        if self.follower.life() != Some(self.feed.life()) {
+        let life = self.follower.life();
+        if self.life.is_some() && self.life != life {
             return None;
         }
+        self.life = life;
         Some(Ok(entries.iter().fold(String::new(), |mut text, entry| {
             write!(text, "id: {}\ndata: {}\n\n", entry.seq.0, on_one_line(entry))
                 .expect("writing to a string does not fail");

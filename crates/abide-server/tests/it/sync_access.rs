@@ -120,7 +120,7 @@ fn no_sync_route_shows_a_store_to_another_organization() {
     }
     assert_eq!(tried, 4);
     let reply = server.client().request("GET /sync/acme", &[("Authorization", &member)], "").unwrap();
-    assert_eq!(reply.status, 200, "{reply}");
+    assert_eq!(reply.status, 404, "there is none yet, which members may know: {reply}");
     let pull =
         json!({"_tag": "Request", "id": "0", "tag": "SyncHttpRpc.Pull", "payload": {"storeId": "acme"}});
     let line = format!("POST /sync?{}", query("acme", &token(&claims("other"))).replace("=ws", "=http"));
@@ -231,7 +231,7 @@ fn a_token_that_is_signed_with_a_private_key_is_checked_with_its_public_key() {
     let services = Services { sync: Some(sync_service(authority)), ..every_service() };
     let server = Server::with(MemoryStore::new(), MachineOptions::default(), services);
     let signed = |org| sign_with_private_key(&claims(org), PRIVATE_KEY.as_bytes()).expect("a private key");
-    assert_eq!(server.ask_as(&signed("acme"), "GET /sync/acme", "").status, 200);
+    assert_eq!(server.ask_as(&signed("acme"), "GET /links/api/links", "").status, 200);
     assert_eq!(server.ask_as(&signed("other"), "GET /sync/acme", "").status, 403);
     assert_eq!(server.ask_as(&token(&claims("acme")), "GET /sync/acme", "").status, 403);
     // The public key is no secret: who signs with it as one has signed nothing.

@@ -164,6 +164,15 @@ fn a_client_takes_a_log_of_several_pages_and_pushes_after_it() {
 }
 
 #[test]
+fn a_client_that_has_more_than_fits_into_a_message_pushes_all_of_it() {
+    let server = Server::start();
+    let Some(clients) = Clients::start("bulk", &server, None) else { return };
+    assert_eq!(clients.end().as_array().map(Vec::len), Some(142));
+    let events = server.ask("GET /sync/acme/events", "").body;
+    assert_eq!(events.lines().filter(|line| line.contains("v1.LinkCreated")).count(), 142);
+}
+
+#[test]
 fn clients_come_back_after_a_restart_and_what_both_wrote_meanwhile_is_rebased() {
     let store = MemoryStore::new();
     let mut server = server_on(&store);

@@ -63,6 +63,37 @@ fn a_log_shows_its_head_and_its_live_pulls() {
 }
 
 #[test]
+fn reading_makes_no_store() {
+    let server = Server::start();
+    let ping = request("SyncHttpRpc.Ping", json!({"storeId": "s"})).to_string();
+    let cases = [
+        ("GET /sync/s", "", 404, "no store \\\"s\\\" yet"),
+        ("GET /sync/s/events", "", 404, "no store"),
+        ("GET /sync?storeId=s&transport=ws", "", 426, "Upgrade"),
+        ("POST /sync?storeId=s&transport=http", "{}", 400, "not a frame"),
+        ("POST /sync?storeId=s&transport=http", &ping, 200, "Pong"),
+        ("GET /links/api/links", "", 200, "\"total\":0"),
+        ("GET /links/api/links?q=word", "", 200, "\"total\":0"),
+        ("GET /links/api/links/a", "", 404, "a"),
+        ("POST /links/api/links/a/reprocess", "", 404, "a"),
+    ];
+    for (line, body, status, says) in cases {
+        let reply =
+            server.client().request(line, &[("x-livestore-store-id", "s")], body).expect("it is answered");
+        assert!(reply.status == status && reply.body.contains(says), "{line}: {reply}");
+    }
+    let mut tail = server.client();
+    assert_eq!(tail.request("GET /sync/s/tail", &[], "").unwrap().status, 200);
+    for kind in ["sync", "links"] {
+        assert_eq!(server.ok(&format!("GET /v1/objects?kind={kind}"), "")["objects"], json!([]), "{kind}");
+    }
+    let append = json!({"events": [{"name": "first"}], "clientId": "c", "sessionId": "s", "key": "k"});
+    server.ok("POST /sync/s/events", &append.to_string());
+    while !tail.line().unwrap().contains("\"first\"") {}
+    assert_eq!(server.ok("GET /sync/s", "")["head"], 1);
+}
+
+#[test]
 fn an_author_inside_is_numbered_and_a_repeated_key_changes_nothing() {
     let server = Server::start();
     let mut wire = Wire::open(&server, "s");

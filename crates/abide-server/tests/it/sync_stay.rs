@@ -1,11 +1,11 @@
 //! Who was let in once and goes on reading: tails, and what they cost.
 
 use crate::client::Client;
-use crate::server::{SOCKETS, Server, every_service, sync_service};
+use crate::server::{LOCAL_TOKEN, SOCKETS, Server, every_service, sync_service};
 use crate::wire::Wire;
 use abide_engine::machine::MachineOptions;
 use abide_links::auth::Authority;
-use abide_server::Services;
+use abide_server::{Admission, Services, WithoutToken};
 use abide_store::memory::MemoryStore;
 use serde_json::{Value, json};
 
@@ -58,6 +58,26 @@ fn a_tail_ends_when_its_key_is_revoked_and_says_why() {
     append(&server, &key(&kept), "second");
     assert!(!rest.concat().contains("second"), "{rest:?}");
     assert!(lines(&mut tail, |line| line.starts_with("data: ")).concat().contains("Access denied"));
+}
+
+#[test]
+fn a_tail_ends_when_the_servers_token_that_opened_it_is_revoked() {
+    let admission =
+        Admission { without_token: WithoutToken::MayDoNothing, local_token: Some(LOCAL_TOKEN.to_owned()) };
+    let sync = sync_service(Authority::Checked { tokens: None });
+    let services = Services { sync: Some(sync), ..every_service() };
+    let server = Server::admitting(MemoryStore::new(), MachineOptions::default(), services, admission);
+    let made = server.ask_as(LOCAL_TOKEN, "POST /v1/tokens", r#"{"role":"admin","label":"t"}"#).json();
+    let mut revoked = tail(&server, made["token"].as_str());
+    let mut kept = tail(&server, Some(LOCAL_TOKEN));
+    append(&server, LOCAL_TOKEN, "first");
+    lines(&mut revoked, |line| line.contains("\"first\""));
+    let line = format!("DELETE /v1/tokens/{}", made["id"].as_str().unwrap());
+    assert_eq!(server.ask_as(LOCAL_TOKEN, &line, "").status, 200);
+    lines(&mut revoked, |line| line.starts_with("event: denied"));
+    assert!(lines(&mut revoked, |line| line.starts_with("data: ")).concat().contains("revoked"));
+    append(&server, LOCAL_TOKEN, "second");
+    lines(&mut kept, |line| line.contains("\"second\""));
 }
 
 #[test]

@@ -81,6 +81,16 @@ const scenarios = {
     await until('what was pushed after the pages is there', () => ids(b).length === 251)
     return ids(b)
   },
+  // More than fits into one message, in events and in bytes: it goes out in several.
+  bulk: async () => {
+    const a = await open('alice')
+    for (let i = 0; i < 130; i++) commit(a, 'small' + i)
+    const long = 'x'.repeat(100_000)
+    for (let i = 0; i < 12; i++) commit(a, 'large' + i, 'http://localhost:1/' + i + long)
+    const b = await open('bob')
+    await until('everything has come', () => ids(b).length === 142)
+    return ids(b)
+  },
   // The server goes and comes back with the same log; both clients wrote meanwhile, so one of them must rebase.
   reconnect: async () => {
     const [a, b] = [await open('alice'), await open('bob')]

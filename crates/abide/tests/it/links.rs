@@ -127,7 +127,7 @@ fn ok(run: &Run) -> Value {
 fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     let site = site(Duration::ZERO);
     let bookmarks = format!(
-        "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><DT><A HREF=\"{}\">One</A><DT><A HREF=\"{}\">Again</A>\
+        "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><DT><A HREF=\"{}\" ADD_DATE=\"1577934245\" TAGS=\"Rust,日本\">One</A><DT><A HREF=\"{}\">Again</A>\
          <DT><A HREF=\"javascript:0\">No page</A></DL>",
         site.url("/one"),
         site.url("/one?utm_source=x"),
@@ -142,6 +142,7 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     insta::assert_snapshot!(place.run("links import bookmarks.html --tag later"), @"
     exit 0
     ✓ Import complete: 1 new, 1 duplicate, 1 skipped, 0 errors
+    link 1: tags that it cannot have are left out: 日本
     link 3: skipped: javascript: URLs lead to no page
     ");
     let bad = place.run("links import list.txt");
@@ -159,7 +160,8 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     let added = ok(&place.run(&format!("links add --json {}", site.url("/one#part"))));
     assert_eq!((&added[0]["created"], &added[0]["link"]["id"]), (&json!(false), &json!(id)));
     let shown = ok(&place.run(&format!("links show {id} --json")));
-    assert_eq!((&shown["title"], &shown["tags"]), (&json!("About /one"), &json!(["later"])));
+    assert_eq!((&shown["title"], &shown["tags"]), (&json!("About /one"), &json!(["later", "rust"])));
+    assert_eq!(shown["createdAt"], json!("2020-01-02T03:04:05.000Z"));
     assert_eq!(
         (&shown["summary"], &shown["processing"]),
         (&json!("A note that the model wrote."), &json!("done"))

@@ -1,13 +1,14 @@
 //! `abide links add` and `import`.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path as FilePath;
 
-use abide_links::bookmarks::{Entry, NoUrl, entries};
+use abide_links::bookmarks::{Entry, Found, NoUrl, entries};
 use abide_links::identity::Identity;
-use abide_links::limits::PAGE_LINKS;
-use abide_links::processor::Added;
+use abide_links::limits::TAGS_AT_ONCE;
+use abide_links::processor::{Added, NewLink};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +21,9 @@ use crate::reach::{self, Client, Missing, Path};
 
 /// Bytes of a file: the bookmarks of a long life.
 const FILE_BYTES: u64 = 256 << 20;
-/// Bytes of URLs in one request, which the server bounds.
+/// Links in one request: what the server knows of links that were there already is in its answer, which it bounds.
+const REQUEST_LINKS: usize = 50;
+/// Bytes of links in one request, which the server bounds.
 const REQUEST_BYTES: usize = 48 * 1024;
 
 #[derive(Deserialize)]
@@ -39,7 +42,7 @@ struct Saved {
 /// Links of a file or a command.
 #[derive(Debug, Default)]
 struct Usable {
-    urls: Vec<String>,
+    links: Vec<NewLink>,
     /// What leads to no page.
     skipped: usize,
     /// What cannot be saved.
@@ -54,11 +57,14 @@ struct BadEntry<'a> {
 
 /// Saves links that the command names.
 pub(super) fn add(config: &Config, urls: &[String], save: &SaveFlags, output: Output) -> Result<(), Failure> {
-    let entry = |(at, url): (usize, &String)| Entry { number: at + 1, url: Ok(url.clone()) };
-    let Usable { urls, errors, .. } = usable(urls.iter().enumerate().map(entry).collect(), output);
+    let entry = |(at, url): (usize, &String)| {
+        let found = Found { link: NewLink::of(url.clone()), left_out: Vec::new() };
+        Entry { number: at + 1, link: Ok(found) }
+    };
+    let Usable { links, errors, .. } = usable(urls.iter().enumerate().map(entry).collect(), output);
     let added = reach::with(config, Missing::Create, async |client| {
         let mut all = Vec::new();
-        for part in parts(&urls) {
+        for part in parts(&links, save) {
             all.extend(send(client, part, save).await?);
         }
         Ok(all)
@@ -79,11 +85,11 @@ pub(super) fn import(
     output: Output,
 ) -> Result<(), Failure> {
     let text = read(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
-    let Usable { urls, skipped, errors } = usable(entries(&text), output);
-    let bar = bar(urls.len(), output);
+    let Usable { links, skipped, errors } = usable(entries(&text), output);
+    let bar = bar(links.len(), output);
     let mut saved = Saved { skipped, errors, ..Saved::default() };
     reach::with(config, Missing::Create, async |client| {
-        for part in parts(&urls) {
+        for part in parts(&links, save) {
             let added = send(client, part, save).await?;
             let new = added.iter().filter(|added| added.created).count();
             saved.new += new;
@@ -100,33 +106,39 @@ pub(super) fn import(
 }
 
 /// Sends links of one request.
-async fn send(client: &Client, urls: &[String], save: &SaveFlags) -> Result<Vec<Added>, Failure> {
+async fn send(client: &Client, links: &[NewLink], save: &SaveFlags) -> Result<Vec<Added>, Failure> {
     let path = Path::links(["api", "import"]).of_store(&save.store);
-    let Imported { links } = client.post(&path, &json!({ "urls": urls, "tags": save.tags })).await?;
+    let Imported { links } = client.post(&path, &json!({ "urls": links, "tags": save.tags })).await?;
     Ok(links)
 }
 
-/// The URLs that can be saved; of the others it is said why not.
+/// The links that can be saved; of the others it is said why not, and of tags that they cannot have.
 fn usable(entries: Vec<Entry>, output: Output) -> Usable {
     let mut usable = Usable::default();
-    for Entry { number, url } in entries {
-        let url = url.map(|url| Identity::of(&url).map_err(|error| error.to_string()));
-        let (said, reason) = match url {
-            Ok(Ok(Identity { url, .. })) => {
-                usable.urls.push(url);
+    for Entry { number, link } in entries {
+        let link = link.map(|Found { link, left_out }| {
+            if !left_out.is_empty() {
+                let reason = format!("tags that it cannot have are left out: {}", left_out.join(", "));
+                output.message(&format!("link {number}: {reason}"), &BadEntry { number, reason: &reason });
+            }
+            Identity::of(&link.url).map(|Identity { url, .. }| NewLink { url, ..link })
+        });
+        let (said, reason) = match link {
+            Ok(Ok(link)) => {
+                usable.links.push(link);
                 continue;
             }
             Err(no @ NoUrl::NoPage(_)) => {
                 usable.skipped += 1;
                 ("skipped: ", no.to_string())
             }
-            Err(no @ NoUrl::Unreadable(_)) => {
+            Err(no @ (NoUrl::Unreadable(_) | NoUrl::BadInstant(_))) => {
                 usable.errors += 1;
                 ("", no.to_string())
             }
-            Ok(Err(reason)) => {
+            Ok(Err(error)) => {
                 usable.errors += 1;
-                ("", reason)
+                ("", error.to_string())
             }
         };
         output.message(&format!("link {number}: {said}{reason}"), &BadEntry { number, reason: &reason });
@@ -134,16 +146,17 @@ fn usable(entries: Vec<Entry>, output: Output) -> Usable {
     usable
 }
 
-/// The URLs in requests of a size that the server takes.
-fn parts(urls: &[String]) -> impl Iterator<Item = &[String]> {
-    let mut rest = urls;
+/// The links in requests of a size that the server takes.
+fn parts<'a>(links: &'a [NewLink], save: &'a SaveFlags) -> impl Iterator<Item = &'a [NewLink]> {
+    let mut rest = links;
     std::iter::from_fn(move || {
-        let mut bytes = 0;
-        let fits = |url: &&String| {
-            bytes += url.len() + 3;
-            bytes <= REQUEST_BYTES
+        let (mut bytes, mut tags) = (0, BTreeSet::new());
+        let fits = |link: &&'a NewLink| {
+            bytes += json!(link).to_string().len() + 1;
+            tags.extend(&link.tags);
+            bytes <= REQUEST_BYTES && tags.len() + save.tags.len() <= TAGS_AT_ONCE
         };
-        let count = rest.iter().take(PAGE_LINKS).take_while(fits).count();
+        let count = rest.iter().take(REQUEST_LINKS).take_while(fits).count().max(1).min(rest.len());
         let (part, left) = rest.split_at(count);
         rest = left;
         (count > 0).then_some(part)
