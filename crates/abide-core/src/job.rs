@@ -250,6 +250,23 @@ pub struct Lease {
     pub trace: Option<String>,
 }
 
+impl Lease {
+    /// What becomes of the job if this attempt ends so, and nobody cancelled it, and it was not cut short too often.
+    #[must_use]
+    pub fn becomes(&self, end: &AttemptEnd) -> JobState {
+        match end {
+            AttemptEnd::Done { .. } => JobState::Done,
+            AttemptEnd::Skipped { .. } => JobState::Skipped,
+            AttemptEnd::HandedBack => JobState::Ready,
+            AttemptEnd::Error { retry: RetryWish::Never, .. } => JobState::Failed,
+            AttemptEnd::Error { retry: RetryWish::UncountedAfterMs(_), .. } => JobState::Scheduled,
+            AttemptEnd::Error { retry: RetryWish::ByPolicy | RetryWish::AfterMs(_), .. } => {
+                if self.failures + 1 < self.max_attempts { JobState::Scheduled } else { JobState::Failed }
+            }
+        }
+    }
+}
+
 /// What a worker reports at the end of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finish {

@@ -55,6 +55,23 @@ fn check_text(what: &'static str, text: &str) -> Result<(), BadName> {
     Ok(())
 }
 
+/// Limit keys: a name, or a class and a name in it.
+fn check_limit_key(what: &'static str, text: &str) -> Result<(), BadName> {
+    check_text(what, text)?;
+    let is_whole = match text.split_once(':') {
+        Some((class, name)) => !class.is_empty() && !name.is_empty(),
+        None => text != "*",
+    };
+    if !is_whole {
+        return Err(bad(
+            what,
+            text,
+            "lacks a class or a name: write class:name, such as host:example.org, or class:* for all of the class",
+        ));
+    }
+    Ok(())
+}
+
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal, $check:ident) => {
         $(#[$doc])*
@@ -144,7 +161,7 @@ name!(
 );
 name!(
     /// What a limit counts: `host:example.org`, `model:small`. The part before the first `:` is its class.
-    LimitKey, "a limit key", check_text
+    LimitKey, "a limit key", check_limit_key
 );
 name!(
     /// One of an object's alarms.

@@ -38,11 +38,11 @@ pub enum Cause {
         /// When it comes.
         run_at: Time,
     },
-    /// It failed and waits before the next attempt.
+    /// It failed, or was put off, and waits before the next attempt.
     BackingOff {
         /// Until when.
         run_at: Time,
-        /// Failures so far.
+        /// Failures so far; none if it was only put off.
         failures: u32,
         /// The last error.
         reason: Option<String>,
@@ -185,9 +185,9 @@ pub fn why(facts: &WhyFacts) -> Vec<Cause> {
 
 fn waits_for_time(facts: &WhyFacts) -> Cause {
     let run_at = facts.run_at;
-    match facts.failures {
-        0 => Cause::Scheduled { run_at },
-        failures => Cause::BackingOff { run_at, failures, reason: facts.reason.clone() },
+    match (facts.failures, &facts.reason) {
+        (0, None) => Cause::Scheduled { run_at },
+        (failures, reason) => Cause::BackingOff { run_at, failures, reason: reason.clone() },
     }
 }
 

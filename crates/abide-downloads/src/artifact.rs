@@ -83,7 +83,7 @@ impl Artifact {
             Guard::new(Reach::Anywhere).url(url)?;
             keys.extend(limit_keys(url)?.into_iter().map(|key| ("url", key)));
         }
-        if let Some(resolver) = &self.resolver_hint {
+        if let Some(resolver) = self.resolver_hint.as_ref().filter(|resolver| !resolver.is_empty()) {
             keys.push(("resolver_hint", LimitKey::new(format!("resolver:{resolver}"))?));
         }
         if let Some((field, _)) = keys.iter().find(|(_, key)| key.as_str().ends_with(":*")) {
@@ -150,6 +150,11 @@ mod tests {
         let job = job(r#"{"id": "doi:10.1/a", "resolver_hint": "arxiv"}"#);
         assert_eq!(job.kind.as_str(), "resolve");
         assert_eq!(job.limit_keys, [LimitKey::new("resolver:arxiv").unwrap()]);
+    }
+
+    #[test]
+    fn an_empty_resolver_is_none() {
+        assert_eq!(job(r#"{"id": "a", "resolver_hint": ""}"#).limit_keys, []);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a download that ended means for its job: pure.
 
-use crate::patience::may_hand_back;
-use abide_core::job::{AttemptEnd, CoolDown, Finish, Lease};
+use crate::patience::put_off_ms;
+use abide_core::job::{AttemptEnd, CoolDown, Finish, Lease, RetryWish};
 use abide_core::name::LimitKey;
 use abide_engine::worker::{done, skipped};
 use abide_fetch::download::Saved;
@@ -38,30 +38,28 @@ pub struct DownloadResult {
     pub resumed_from: u64,
 }
 
-/// How the attempt of `lease` ends. A reason begins with its code: `robots: …`. While its host is left alone, a job whose
-/// URL was not asked for goes back to its queue without having used an attempt, and waits at the host's key.
+/// How the attempt of `lease` ends. A reason begins with its code: `robots: …`. A job that can only wait is put off without
+/// having used an attempt or its host's rate, and its host rests for as long.
 #[must_use]
 pub fn finish(lease: &Lease, artifact_id: &str, ended: Result<Downloaded, DownloadError>) -> Finish {
-    match ended {
-        Ok(Downloaded::Saved(saved)) => done(&result(artifact_id, saved)),
-        Ok(Downloaded::NotModified(_)) => skipped(Reason::NotModified.as_str()),
-        Err(DownloadError::Stopped) => AttemptEnd::HandedBack.into(),
-        Err(error) if may_hand_back(&error, lease) => {
-            let cool_down: Vec<_> = rest(&error).into_iter().collect();
-            let refund = cool_down.iter().map(|rest| rest.key.clone()).collect();
-            Finish { end: AttemptEnd::HandedBack, refund, cool_down }
-        }
-        Err(error) => {
-            let reason = format!("{}: {error}", error.reason());
-            let end = match error.reason().class() {
-                Class::Skipped => AttemptEnd::Skipped { reason },
-                Class::Done | Class::Retryable | Class::Final => {
-                    AttemptEnd::Error { reason, retry: error.retry() }
-                }
-            };
-            Finish { end, refund: Vec::new(), cool_down: rest(&error).into_iter().collect() }
-        }
+    let error = match ended {
+        Ok(Downloaded::Saved(saved)) => return done(&result(artifact_id, saved)),
+        Ok(Downloaded::NotModified(_)) => return skipped(Reason::NotModified.as_str()),
+        Err(DownloadError::Stopped) => return AttemptEnd::HandedBack.into(),
+        Err(error) => error,
+    };
+    let reason = format!("{}: {error}", error.reason());
+    let cool_down: Vec<_> = rest(&error).into_iter().collect();
+    if let Some(wait_ms) = put_off_ms(&error, lease) {
+        let refund = cool_down.iter().map(|rest| rest.key.clone()).collect();
+        let end = AttemptEnd::Error { reason, retry: RetryWish::UncountedAfterMs(wait_ms) };
+        return Finish { end, refund, cool_down };
     }
+    let end = match error.reason().class() {
+        Class::Skipped => AttemptEnd::Skipped { reason },
+        Class::Done | Class::Retryable | Class::Final => AttemptEnd::Error { reason, retry: error.retry() },
+    };
+    Finish { end, refund: Vec::new(), cool_down }
 }
 
 /// Leaves the host of `key` alone for `for_ms` more, unless it is left alone for longer already.
@@ -99,7 +97,6 @@ fn rest(error: &DownloadError) -> Option<CoolDown> {
 mod tests {
     use super::*;
     use crate::patience::tests::lease;
-    use abide_core::job::RetryWish;
     use abide_fetch::FetchError;
     use abide_fetch::error::Phase;
     use abide_fetch::refused::Refused;
@@ -164,24 +161,26 @@ mod tests {
         check(FetchError::Robots { host: host(), path: "/x".into() }, skipped, None);
         check(
             DownloadError::Busy { path: PathBuf::from("p") },
-            error("download-error: another attempt is still writing p", RetryWish::ByPolicy),
+            error("download-error: another attempt is still writing p", RetryWish::UncountedAfterMs(0)),
             None,
         );
         check(DownloadError::Stopped, AttemptEnd::HandedBack, None);
     }
 
     #[test]
-    fn what_was_not_asked_for_goes_back_and_waits_at_its_host() {
+    fn what_was_not_asked_for_is_put_off_and_its_host_rests() {
         let host = || "a.example:8080".to_owned();
         let key = LimitKey::new("host:a.example:8080").unwrap();
-        for error in [
+        for fetch in [
             FetchError::Paced { host: host(), wait_ms: 31_000 },
             FetchError::BreakerOpen { host: host(), wait_ms: 31_000 },
             FetchError::RobotsUnreachable { host: host(), status: 503, wait_ms: 31_000 },
         ] {
-            let found = finish(&lease(1, 0), "a", Err(error.into()));
+            let reason = format!("{}: {fetch}", fetch.reason());
+            let found = finish(&lease(1, 0), "a", Err(fetch.into()));
             let cool_down = vec![CoolDown { key: key.clone(), for_ms: 31_000 }];
-            assert_eq!(found, Finish { end: AttemptEnd::HandedBack, refund: vec![key.clone()], cool_down });
+            let end = error(&reason, RetryWish::UncountedAfterMs(31_000));
+            assert_eq!(found, Finish { end, refund: vec![key.clone()], cool_down });
         }
     }
 

@@ -9,10 +9,12 @@
 
 pub mod artifact;
 pub mod finish;
+pub mod meter;
 mod patience;
 pub mod worker;
 
 pub use artifact::{Artifact, BadArtifact};
+pub use meter::Meter;
 pub use worker::Downloads;
 
 use abide_engine::Registry;

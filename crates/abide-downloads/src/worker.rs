@@ -2,13 +2,14 @@
 
 use crate::artifact::Artifact;
 use crate::finish::{cool_down, finish};
+use crate::meter::{Meter, Seen};
 use crate::patience::waits_here;
 use abide_core::job::Finish;
 use abide_engine::JobContext;
 use abide_engine::worker::{Worker, failed_for_good};
 use abide_fetch::download::Progress;
 use abide_fetch::limit_key::limit_keys;
-use abide_fetch::{Download, DownloadError, Downloaded, Fetcher, Reason};
+use abide_fetch::{Download, DownloadError, Downloaded, Fetcher};
 use serde_json::json;
 use std::future::Future;
 use std::path::PathBuf;
@@ -27,6 +28,16 @@ pub struct Downloads {
     disk_floor: u64,
     /// What keeps this machine from taking files, while something does.
     hindrance: Arc<watch::Sender<Option<String>>>,
+    meter: Meter,
+}
+
+/// What is known of a download while it runs.
+#[derive(Debug, Default)]
+struct Heard {
+    /// Its host is free for others.
+    has_left: bool,
+    /// From the request to the head of its reply.
+    latency: Option<Duration>,
 }
 
 /// How often a running download says how far it is.
@@ -36,7 +47,13 @@ impl Downloads {
     /// Files go to `dir`, through `fetcher`, and `disk_floor` bytes of its disk stay free.
     #[must_use]
     pub fn new(fetcher: Fetcher, dir: impl Into<PathBuf>, disk_floor: u64) -> Downloads {
-        Downloads { fetcher, dir: dir.into(), disk_floor, hindrance: Arc::default() }
+        Downloads { fetcher, dir: dir.into(), disk_floor, hindrance: Arc::default(), meter: Meter::default() }
+    }
+
+    /// What counts its attempts.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// What keeps this machine from taking files: its disk is full, say. Downloads go on by themselves when it is gone.
@@ -61,14 +78,12 @@ impl Downloads {
             outcome = Empty,
         );
         let download = self.download(&artifact, url.clone());
-        let ended = self.patiently(&download, &mut job).instrument(span.clone()).await;
-        let outcome = match &ended {
-            Ok(Downloaded::Saved(_)) => "ok",
-            Ok(Downloaded::NotModified(_)) => Reason::NotModified.as_str(),
-            Err(error) => error.reason().as_str(),
-        };
-        span.record("outcome", outcome);
+        let mut heard = Heard::default();
+        let ended = self.patiently(&download, &mut job, &mut heard).instrument(span.clone()).await;
+        let seen = Seen::of(&ended);
+        span.record("outcome", seen.reason.as_str());
         let mut finish = finish(job.lease(), &artifact.artifact_id, ended);
+        self.meter.note(artifact.resolver_hint.as_deref(), seen, heard.latency, job.lease(), &finish);
         self.spare_host(&url, &mut finish);
         finish
     }
@@ -78,18 +93,18 @@ impl Downloads {
         &self,
         download: &Download,
         job: &mut JobContext,
+        heard: &mut Heard,
     ) -> Result<Downloaded, DownloadError> {
         loop {
-            let mut has_left = false;
-            let error = match self.fetch(download, job, &mut has_left).await {
+            let error = match self.fetch(download, job, heard).await {
                 Err(error) => error,
                 Ok(ended) => {
                     self.hindrance.send_replace(None);
                     return Ok(ended);
                 }
             };
-            let Some(wait) = waits_here(&error, job.lease()) else { return Err(error) };
-            if error.is_local() && self.hindrance.send_replace(Some(error.to_string())).is_none() {
+            let Some(wait) = waits_here(&error) else { return Err(error) };
+            if self.hindrance.send_replace(Some(error.to_string())).is_none() {
                 tracing::warn!(target: "queue", %error, "downloads wait until this machine can take files again");
             }
             // A note that cannot be taken is one that people do not see; the download waits all the same.
@@ -98,26 +113,28 @@ impl Downloads {
                 () = job.stopped() => return Err(DownloadError::Stopped),
                 () = tokio::time::sleep(wait) => {}
             }
-            if has_left {
+            if heard.has_left {
                 // The host's place may be another's by now: it is asked again by whoever has one.
-                return Err(DownloadError::Stopped);
+                return Err(error);
             }
         }
     }
 
     /// Runs the download until its end or until the job is to stop, and notes how far it is. Once everything has come, the
-    /// host is free for the next job, and `has_left` says so, unless it wants to be left alone: then the end frees it.
+    /// host is free for the next job, unless it wants to be left alone: then the end frees it.
     async fn fetch(
         &self,
         download: &Download,
         job: &mut JobContext,
-        has_left: &mut bool,
+        heard: &mut Heard,
     ) -> Result<Downloaded, DownloadError> {
+        *heard = Heard::default();
         let (stop, arrived) = (Notify::new(), Notify::new());
         let (progress, mut news) = watch::channel(None::<Progress>);
         let tell = |now: Progress| {
             progress.send_replace(Some(now));
-            if now.has_arrived {
+            if let Progress { has_arrived: true, latency, .. } = now {
+                heard.latency = Some(latency);
                 arrived.notify_one();
             }
         };
@@ -134,7 +151,7 @@ impl Downloads {
                 () = arrived.notified() => {
                     if self.rest_ms(&download.url).is_none() {
                         job.vacate();
-                        *has_left = true;
+                        heard.has_left = true;
                     }
                 }
                 _ = tick.tick() => {

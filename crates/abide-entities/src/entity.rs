@@ -44,6 +44,8 @@ pub enum Call {
     },
     /// Say where the tip is.
     Resolve,
+    /// Say whose child it is.
+    Parent,
     /// Show a block.
     Block {
         /// Of which version.
@@ -71,6 +73,8 @@ pub enum Reply {
     Versions(Versions),
     /// The tip.
     Resolved(Resolved),
+    /// The parent, if it has one.
+    Parent(Option<EntityId>),
     /// A block as DAG-JSON.
     Block(Value),
 }
@@ -130,6 +134,7 @@ impl Object for Entity {
                     | Call::Get
                     | Call::Versions { .. }
                     | Call::Resolve
+                    | Call::Parent
                     | Call::Version(_),
                 )
                 | Err(_) => {}
@@ -158,6 +163,7 @@ fn existing(turn: &mut Turn<'_>, id: &EntityId, head: Head, call: Call) -> Resul
         Call::Version(selector) => Reply::Shown(Box::new(show::version(turn, id, &head, selector)?)),
         Call::Versions { limit, cursor } => Reply::Versions(show::versions(turn, limit, cursor)?),
         Call::Resolve => Reply::Resolved(Resolved { id: id.clone(), tip: head.version.cid }),
+        Call::Parent => Reply::Parent(head.version.parent),
         Call::Block { ver, page } => Reply::Block(show::block(turn, id, &head, ver, page)?),
         Call::Create(_) | Call::Delete { .. } => unreachable!("beginnings and ends are answered before"),
     };

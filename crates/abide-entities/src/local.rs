@@ -9,7 +9,7 @@ use crate::entity::{Call, Entity, Reply};
 use crate::error::{CasDetails, EntityError};
 use crate::file_dag::{FileHasher, HashedFile};
 use crate::id::EntityId;
-use crate::limits::{CHUNK_BYTES, LINK_WAIT_MS};
+use crate::limits::{CHUNK_BYTES, LEVELS, LINK_WAIT_MS};
 use crate::refusal::BAD_CURSOR;
 use crate::request::{Append, Create, Hierarchy, RELATIONSHIPS, Relationship, Selector, relationships_json};
 use crate::spool::Spool;
@@ -176,6 +176,26 @@ impl LocalEntities {
         Ok(Uploaded { name, cid: file.id, size: file.bytes })
     }
 
+    /// Nobody may become a child of somebody below it: whoever goes down a tree would never come to its end.
+    async fn refuse_circle(&self, parent: &EntityId, children: &[EntityId]) -> Result<(), EntityError> {
+        let mut above = (!children.is_empty()).then(|| parent.clone());
+        for _ in 0..LEVELS {
+            let Some(id) = above else { return Ok(()) };
+            if children.contains(&id) {
+                let message = format!("{id} is above {parent}, and cannot be its child as well");
+                return Err(EntityError::Invalid(message));
+            }
+            above = match self.entity(&id, Call::Parent).await {
+                Ok(Reply::Parent(parent)) => parent,
+                Ok(other) => return Err(unexpected(&other)),
+                // What is not there has nobody above it; whether that matters is judged where it is used.
+                Err(EntityError::NotFound(_)) => None,
+                Err(error) => return Err(error),
+            };
+        }
+        Err(EntityError::Invalid(format!("{parent} is {LEVELS} levels deep: nothing goes below that")))
+    }
+
     async fn stored(&self, cid: ContentId) -> Result<Stored, EntityError> {
         match self.blobs(BlobsCall::Find { cid }).await? {
             BlobsReply::Found(Some(stored)) => Ok(stored),
@@ -233,7 +253,7 @@ impl LocalEntities {
 impl EntityStore for LocalEntities {
     fn create(&self, mut create: Create) -> Asked<'_, Made> {
         Box::pin(async move {
-            let id = match create.id.take() {
+            let id = match create.take_id()? {
                 Some(id) => id,
                 None => draw_id(self.engine.now().0)?,
             };
@@ -243,6 +263,7 @@ impl EntityStore for LocalEntities {
                     EntityError::NotFound(message) => EntityError::Invalid(format!("parent_pi: {message}")),
                     other => other,
                 })?;
+                self.refuse_circle(parent, &create.children_pi).await?;
             }
             if let Some(given) = create.relationships.take().filter(|given| !given.is_empty()) {
                 self.relate(&given, &mut create.components).await?;
@@ -286,6 +307,7 @@ impl EntityStore for LocalEntities {
     fn append<'a>(&'a self, id: &'a EntityId, mut append: Append) -> Asked<'a, Made> {
         Box::pin(async move {
             append.check(id)?;
+            self.refuse_circle(id, &append.children_pi_add).await?;
             match append.relationships.take() {
                 None => {}
                 Some(given) if given.is_empty() => {

@@ -22,8 +22,11 @@ pub type ComponentName = String;
 #[serde(deny_unknown_fields)]
 pub struct Create {
     /// The client's id; one is made if there is none.
-    #[serde(default, alias = "pi", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<EntityId>,
+    /// The same, as another generation of clients calls it; some send both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pi: Option<EntityId>,
     /// `PI`, `file`, `person`, …
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -218,6 +221,16 @@ impl Hierarchy {
 }
 
 impl Create {
+    /// Takes the client's id out, under whichever name it came.
+    pub fn take_id(&mut self) -> Result<Option<EntityId>, EntityError> {
+        match (self.id.take(), self.pi.take()) {
+            (Some(id), Some(pi)) if id != pi => {
+                Err(EntityError::Invalid(format!("id: {id} is not {pi}, which pi says: send one of them")))
+            }
+            (id, pi) => Ok(id.or(pi)),
+        }
+    }
+
     /// Checks everything, for the entity `id`.
     pub fn check(&self, id: &EntityId) -> Result<(), EntityError> {
         at_most("components of a new entity", COMPONENTS_AT_CREATION, self.components.len())?;

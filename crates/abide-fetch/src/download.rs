@@ -28,6 +28,7 @@ use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::time::Duration;
 use tracing::Instrument;
 
 /// A file to download.
@@ -86,12 +87,14 @@ pub struct Saved {
 /// How far a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes on disk.
+    /// Bytes that have come, with those of earlier runs.
     pub bytes: u64,
     /// Bytes in all, if the server says.
     pub total: Option<u64>,
     /// Whether everything has come: the host is not asked for anything more, and the file is only to be put in its place.
     pub has_arrived: bool,
+    /// From the last request to the head of its reply.
+    pub latency: Duration,
 }
 
 /// Makes the directory that downloads go to, if need be, or says why files cannot be saved there.

@@ -122,6 +122,7 @@ impl Fetcher {
                 self.obey_robots(&url, deadline).await?;
             }
             self.ask_breaker(&url)?;
+            let asked_at = Instant::now();
             let response =
                 self.request(&url, ask.body, headers.clone(), deadline).await.inspect_err(|error| {
                     if error.blames_host() {
@@ -129,7 +130,7 @@ impl Fetcher {
                     }
                 })?;
             let Some(location) = redirect_location(&response) else {
-                return Reply::new(self, url, response, ask.bytes_max, deadline);
+                return Reply::new(self, url, response, ask.bytes_max, deadline, asked_at.elapsed());
             };
             self.tell(&url, Event::Succeeded);
             let next = self.shared.guard.redirect(&url, &location)?;

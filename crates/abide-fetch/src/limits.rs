@@ -13,7 +13,7 @@ pub const HEADERS_MS: u64 = 30_000;
 /// Time without a byte of the body.
 pub const IDLE_MS: u64 = 30_000;
 /// Connections to one host that are kept for the next request.
-pub const POOLED: usize = 4;
+pub const POOLED: usize = 16;
 /// Headers of one reply.
 pub const HEADERS: usize = 100;
 

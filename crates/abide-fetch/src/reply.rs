@@ -19,6 +19,7 @@ pub struct Reply {
     bound: u64,
     deadline: Instant,
     received: u64,
+    latency: Duration,
     is_told: bool,
 }
 
@@ -29,9 +30,11 @@ impl Reply {
         response: reqwest::Response,
         bound: u64,
         deadline: Instant,
+        latency: Duration,
     ) -> Result<Reply, FetchError> {
+        let fetcher = fetcher.clone();
         let mut reply =
-            Reply { url, response, fetcher: fetcher.clone(), bound, deadline, received: 0, is_told: false };
+            Reply { url, response, fetcher, bound, deadline, received: 0, latency, is_told: false };
         match reply.status() {
             408 | 429 | 500 | 502 | 503 | 504 => {
                 let retry_after_ms = reply.retry_after_ms();
@@ -64,6 +67,12 @@ impl Reply {
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.response.status().is_success()
+    }
+
+    /// From its request to its head.
+    #[must_use]
+    pub fn latency(&self) -> Duration {
+        self.latency
     }
 
     /// The headers.

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 use url::Url;
 
-/// What one host's robots.txt says to this crawler.
+/// What one host's robots.txt says to this crawler. Cheap to clone.
 #[derive(Debug, Clone)]
 pub enum Policy {
     /// These rules.
-    Rules(Box<Robots>),
+    Rules(Arc<Robots>),
     /// Nothing for now: the server failed.
     Unreachable {
         /// With this status.
@@ -30,7 +30,7 @@ impl Policy {
     #[must_use]
     pub fn of_reply(status: u16, body: &[u8], product: &str) -> Policy {
         match status {
-            200..=299 => Policy::Rules(Box::new(Robots::parse(body, Agent::Exact(product)))),
+            200..=299 => Policy::Rules(Arc::new(Robots::parse(body, Agent::Exact(product)))),
             500.. => Policy::Unreachable { status },
             _ => Policy::allow_all(),
         }
@@ -39,7 +39,7 @@ impl Policy {
     /// Everything is allowed.
     #[must_use]
     pub fn allow_all() -> Policy {
-        Policy::Rules(Box::new(Robots::allow_all()))
+        Policy::Rules(Arc::new(Robots::allow_all()))
     }
 
     /// Whether `url` may be fetched; nothing if it is not known for now.
@@ -105,6 +105,9 @@ impl RobotsCache {
         fetch: impl Future<Output = Result<Held, FetchError>>,
     ) -> Result<Held, FetchError> {
         let slot = self.lock().place(origin, now);
+        if let Some(held) = slot.get() {
+            return Ok(held.clone());
+        }
         let held = slot.get_or_try_init(|| fetch).await?.clone();
         self.lock().shed();
         Ok(held)

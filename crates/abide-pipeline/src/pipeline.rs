@@ -433,8 +433,10 @@ fn nodes(turn: &mut Turn<'_>, after: Option<u32>, limit: Option<usize>) -> Resul
 /// Stops everything. A batch that does not exist needs no stopping.
 fn reset(turn: &mut Turn<'_>) -> Result<Reply, Halt<No>> {
     let name = turn.object().name.as_str().to_owned();
-    let state = turn.get::<State>(STATE)?;
-    if let Some(state) = state.filter(|state| !matches!(state.step, Step::Error { .. })) {
+    let Some(state) = turn.get::<State>(STATE)? else {
+        return Ok(ok(Some(format!("there is no batch {name}: nothing had to be stopped"))));
+    };
+    if !matches!(state.step, Step::Error { .. }) {
         end(turn, state, "manually reset".to_owned())?;
     }
     Ok(ok(Some(format!("batch {name} is stopped: send its message to begin it again"))))

@@ -26,6 +26,7 @@ mod openapi;
 mod page;
 mod params;
 mod path;
+mod patience;
 mod poll;
 mod role;
 mod route;

@@ -26,6 +26,9 @@ pub(crate) fn sentence(cause: &Cause, now: Time) -> String {
         Cause::Scheduled { run_at } => {
             format!("Its time has not come: it may start {}.", moment(*run_at, now))
         }
+        Cause::BackingOff { run_at, failures: 0, reason } => {
+            format!("It was put off{} and is tried again {}.", last(reason), moment(*run_at, now))
+        }
         Cause::BackingOff { run_at, failures, reason } => format!(
             "It had {}{} and is tried again {}.",
             times(*failures),

@@ -3,13 +3,14 @@
 use crate::access::Admission;
 use crate::app::App;
 use crate::drain::{Drain, DrainSwitch};
+use crate::patience::{LookedAt, looks};
 use crate::router::router;
 use crate::services::Services;
 use crate::stall::NoStall;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::pin::pin;
@@ -137,17 +138,24 @@ fn connection(
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
     }
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(LookedAt)
         .header_read_timeout(arrives)
         .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router))
         .with_upgrades();
     async move {
         let mut connection = pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = drain.begun() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+        let mut draining = pin!(drain.begun());
+        let mut is_told = false;
+        let mut looks = looks(arrives);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => break ended,
+                () = draining.as_mut(), if !is_told => {
+                    is_told = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ = looks.tick() => {}
             }
         };
         if let Err(error) = ended {

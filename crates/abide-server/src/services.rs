@@ -17,6 +17,8 @@ use std::time::Duration;
 /// The services of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Services {
+    /// Downloads that run in this process are counted in `/metrics`.
+    pub downloads: Option<abide_downloads::Meter>,
     /// `/v1/backup`.
     pub backup: Option<BackupService>,
     /// `/coordinator` and `/processor`.

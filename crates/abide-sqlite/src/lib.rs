@@ -36,6 +36,7 @@ mod reader;
 mod store;
 mod tickets;
 mod views;
+mod wal;
 mod why;
 mod workers;
 mod writer;

@@ -37,14 +37,11 @@ impl Place {
         }
     }
 
-    /// How long the log of writes is. Other file systems than the machine's own see to that themselves.
-    pub(crate) fn wal_bytes(&self) -> u64 {
-        if self.vfs.is_some() {
-            return 0;
-        }
+    /// The log of writes, if it lies on the machine's own file system.
+    pub(crate) fn wal(&self) -> Option<PathBuf> {
         let mut wal = self.path.as_os_str().to_owned();
         wal.push("-wal");
-        std::fs::metadata(wal).map_or(0, |found| found.len())
+        self.vfs.is_none().then(|| wal.into())
     }
 }
 

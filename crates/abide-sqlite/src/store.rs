@@ -6,6 +6,7 @@ use crate::held::Held;
 use crate::migrate;
 use crate::open::{self, Place};
 use crate::reader::SqliteReader;
+use crate::wal::Wal;
 use crate::writer::Writer;
 use abide_core::time::Time;
 use abide_store::{Batch, Reader, Store, StoreError, Write};
@@ -28,7 +29,9 @@ pub struct SqliteStore {
     counts: Counts,
     /// How long the last COMMIT took.
     last_sync: Duration,
-    /// The length of the log of writes at which readers are waited for so that it can be cut.
+    /// The log of writes.
+    wal: Wal,
+    /// The length of it at which readers are waited for so that it can be cut.
     wal_bound: u64,
 }
 
@@ -71,7 +74,7 @@ impl SqliteStore {
         begin_log_anew(&link).map_err(fault)?;
         let held = Held::load(&link.db()).map_err(fault)?;
         let clock_at = Arc::new(AtomicI64::new(held.clock_at().0));
-        let counts = Counts::default();
+        let (wal, counts) = (Wal::of(&place), Counts::default());
         Ok(SqliteStore {
             place,
             link: Some(link),
@@ -79,6 +82,7 @@ impl SqliteStore {
             clock_at,
             counts,
             last_sync: Duration::ZERO,
+            wal,
             wal_bound: open::WAL_BYTES,
         })
     }
@@ -137,10 +141,12 @@ impl SqliteStore {
         error
     }
 
-    /// Waits for readers to let go of the log of writes once it has grown past its bound.
-    fn bound_wal(&mut self) {
+    /// Lays out the log of writes ahead, and waits for readers to let go of it once it has grown past its bound.
+    fn care_for_wal(&mut self) {
         let Some(link) = &self.link else { return };
-        if self.place.wal_bytes() > self.wal_bound {
+        let bytes = self.wal.bytes();
+        self.wal.lay_out(bytes);
+        if bytes > self.wal_bound {
             // What cannot be cut now is tried again when the log has doubled.
             self.wal_bound = match settle(&link.db()) {
                 Ok(true) => open::WAL_BYTES,
@@ -195,7 +201,7 @@ impl Store for SqliteStore {
         }
         self.counts.commits += 1;
         self.clock_at.store(batch.at.0, Ordering::Release);
-        self.bound_wal();
+        self.care_for_wal();
         Ok(batch)
     }
 
@@ -219,6 +225,7 @@ impl Store for SqliteStore {
         self.clock_at.store(held.clock_at().0, Ordering::Release);
         self.held = Some(held);
         self.link = Some(link);
+        self.wal = Wal::of(&self.place);
         Ok(())
     }
 }

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abide_core::job::{AttemptWord, JobState, Lease};
+use abide_downloads::Meter;
+use abide_downloads::meter::{Counts as Downloaded, Outcome};
 use abide_engine::meter::{Counts, JobCounts, TurnEnd};
 use abide_engine::{Engine, Telemetry as Spans};
+use abide_fetch::Reason;
 use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TracerProvider;
@@ -157,6 +160,23 @@ impl Export {
             .build();
     }
 
+    /// Sends what these downloads come to.
+    pub(crate) fn count_downloads(&self, downloads: &Meter) {
+        let meter = self.metrics.meter(SCOPE);
+        for (name, description, samples) in OF_DOWNLOADS {
+            let downloads = downloads.clone();
+            let observe = move |observer: &dyn AsyncInstrument<u64>| {
+                for (resolver, counts) in downloads.counts() {
+                    for (mut labels, count) in samples(&counts) {
+                        labels.push(KeyValue::new("resolver", resolver.clone()));
+                        observer.observe(count, &labels);
+                    }
+                }
+            };
+            meter.u64_observable_counter(*name).with_description(*description).with_callback(observe).build();
+        }
+    }
+
     /// Sends what is left and stops. Not within a runtime.
     pub(crate) fn end(self) {
         for (what, ended) in [("traces", self.traces.shutdown()), ("metrics", self.metrics.shutdown())] {
@@ -186,6 +206,40 @@ const OF_ALL: &[Named<Counts>] = &[
     ("abide_commits_total", "Commits of turns that are durable.", |counts| counts.commits),
     ("abide_commits_refused_total", "Commits that the store refused.", |counts| counts.refused_commits),
     ("abide_dead_letters_total", "Events that became dead letters.", |counts| counts.dead_letters),
+];
+
+/// Values with their labels.
+type Samples = Vec<(Vec<KeyValue>, u64)>;
+
+const OF_DOWNLOADS: &[(&str, &str, fn(&Downloaded) -> Samples)] = &[
+    ("contentdownload_attempts_total", "Attempts at downloads that ended.", |counts| {
+        let sample = |((status, reason), count): (&(Option<u16>, Reason), &u64)| {
+            let status = status.map_or_else(String::new, |status| status.to_string());
+            let labels = vec![
+                KeyValue::new("status", status),
+                KeyValue::new("reason", reason.as_str()),
+                KeyValue::new("verb", "GET"),
+            ];
+            (labels, *count)
+        };
+        counts.attempts.iter().map(sample).collect()
+    }),
+    ("contentdownload_retries_total", "Attempts at downloads that are followed by another.", |counts| {
+        let sample =
+            |(reason, count): (&Reason, &u64)| (vec![KeyValue::new("reason", reason.as_str())], *count);
+        counts.retries.iter().map(sample).collect()
+    }),
+    ("contentdownload_outcomes_total", "Downloads that are over.", |counts| {
+        let sample = |((outcome, reason), count): (&(Outcome, Reason), &u64)| {
+            let labels =
+                vec![KeyValue::new("outcome", outcome.as_str()), KeyValue::new("reason", reason.as_str())];
+            (labels, *count)
+        };
+        counts.outcomes.iter().map(sample).collect()
+    }),
+    ("contentdownload_bytes_total", "Bytes that came and were kept.", |counts| {
+        vec![(Vec::new(), counts.bytes)]
+    }),
 ];
 
 fn running(jobs: &JobCounts) -> i64 {

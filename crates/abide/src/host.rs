@@ -100,6 +100,7 @@ impl Host {
         let engine = Engine::start(Box::new(store), registry, options)?;
         if let Some(export) = &export {
             export.count(&engine);
+            services.downloads.iter().for_each(|meter| export.count_downloads(meter));
         }
         if let Err(failure) = defaults.apply(&engine).await {
             engine.stop().await;

@@ -12,6 +12,7 @@ mod columns;
 mod commands;
 mod config;
 mod counter;
+mod document;
 mod export;
 mod failure;
 mod host;

@@ -5,9 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use abide_core::time::Time;
-use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use crate::failure::Failure;
 
@@ -116,11 +114,6 @@ pub(crate) fn import_complete(new: u64, duplicate: u64, skipped: u64, errors: u6
     let skipped = if skipped == 0 { String::new() } else { format!("{skipped} skipped, ") };
     let errors = counted(errors, "error");
     format!("{mark} Import complete: {new} new, {duplicate} duplicate, {skipped}{errors}\n")
-}
-
-/// What a document that a server gave holds.
-pub(crate) fn decoded<T: DeserializeOwned>(document: &Value) -> Result<T, Failure> {
-    serde_json::from_value(document.clone()).map_err(Failure::Answer)
 }
 
 /// An instant as people read it, in UTC.

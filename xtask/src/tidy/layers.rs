@@ -95,6 +95,7 @@ const ROOMS: &[Room] = &[
             "abide-engine",
             "abide-blob",
             "abide-coordinator",
+            "abide-downloads",
             "abide-preprocess",
             "abide-entities",
             "abide-organize",

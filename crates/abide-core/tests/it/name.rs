@@ -73,6 +73,21 @@ fn objects_are_kind_and_name() {
 }
 
 #[test]
+fn a_limit_key_lacks_no_part() {
+    for good in ["a", "host:a", "host:*", "host:a:80", "a*", "url:http://a", "host::"] {
+        assert!(LimitKey::new(good).is_ok(), "{good}");
+    }
+    for bad in ["", "*", ":", "host:", ":a", ":*", "a\nb"] {
+        assert!(LimitKey::new(bad).is_err(), "{bad:?}");
+    }
+    assert_eq!(
+        LimitKey::new("host:").unwrap_err().to_string(),
+        "a limit key \"host:\" lacks a class or a name: write class:name, such as host:example.org, or class:* for all of \
+         the class"
+    );
+}
+
+#[test]
 fn a_limit_key_has_a_class() {
     let class = |key: &str| LimitKey::trusted(key).class().map(|class| class.as_str().to_owned());
     assert_eq!(class("host:example.org").as_deref(), Some("host:*"));

@@ -66,6 +66,11 @@ fn a_scheduled_job_waits_for_its_time() {
         why(&failed),
         [Cause::BackingOff { run_at: Time(70), failures: 2, reason: Some("no".into()) }]
     );
+    let put_off = WhyFacts { failures: 0, ..failed };
+    assert_eq!(
+        why(&put_off),
+        [Cause::BackingOff { run_at: Time(70), failures: 0, reason: Some("no".into()) }]
+    );
 }
 
 #[test]

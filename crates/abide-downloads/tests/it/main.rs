@@ -1,7 +1,7 @@
 //! The download worker on an engine with its threads, a store in memory and servers on this machine.
 #![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
-use abide_core::job::{JobId, JobState};
+use abide_core::job::{AttemptWord, JobId, JobState};
 use abide_core::limit::LimitPolicy;
 use abide_core::name::LimitKey;
 use abide_core::why::Cause;
@@ -50,7 +50,7 @@ async fn wait(engine: &Engine, job: JobId, is_there: impl Fn(&JobView) -> bool) 
         if is_there(&view) {
             return view;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -218,6 +218,29 @@ async fn a_disk_without_room_is_waited_for_and_uses_up_no_attempt() {
     let engine = start(&store, dir.path());
     let view = end(&engine, job).await;
     assert_eq!((view.state, view.failures), (JobState::Done, 0));
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_has_come_and_cannot_be_kept_uses_up_no_attempt() {
+    let dir = TempDir::new().unwrap();
+    let (notes, count) = (dir.path().join(".abide"), AtomicUsize::new(0));
+    let server = Server::start(move |request| {
+        without_robots(request, || {
+            if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                std::fs::remove_dir_all(&notes).unwrap();
+            }
+            reply(200, &[], b"hello")
+        })
+    });
+    let engine = start(&MemoryStore::new(), dir.path());
+    let job = enqueue(&engine, json!({"artifact_id": "a", "url": server.url("/a")})).await;
+    let view = end(&engine, job).await;
+    assert_eq!((view.state, view.failures, view.restarts), (JobState::Done, 0, 0));
+    let ends: Vec<_> = view.attempts.iter().map(|attempt| attempt.end).collect();
+    assert_eq!(ends, [AttemptWord::Error, AttemptWord::Done]);
+    let reason = view.attempts[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("download-error: writing "), "{reason}");
     engine.stop().await;
 }
 

@@ -34,8 +34,11 @@ struct PoolState {
     hint: bool,
     /// Slots that claims on their way may fill.
     reserved: usize,
-    /// Ends of jobs bring others forward: those who wait at a limit. The next claim goes with the end, in one write.
+    /// Places at limits that become free bring others forward. The claim of the next goes with what frees one, in one write.
     refills: bool,
+    /// So many places become free with what is about to be written. As many slots are claimed for and no more, so that there
+    /// are some for the next place while this claim is on its way.
+    freed: usize,
     /// There may be one then.
     next_at: Option<Time>,
 }
@@ -44,6 +47,8 @@ struct PoolState {
 struct Running {
     lease: LeaseRef,
     pool: usize,
+    /// Its places at limits are others' already: its end frees none.
+    has_vacated: bool,
 }
 
 impl Jobs {
@@ -58,6 +63,7 @@ impl Jobs {
                 hint: false,
                 reserved: 0,
                 refills: false,
+                freed: 0,
                 next_at: None,
             })
             .collect();
@@ -132,6 +138,17 @@ impl PoolState {
     fn free(&self) -> usize {
         self.slots - self.running - self.reserved
     }
+
+    /// Slots that a claim should fill now.
+    fn wanted(&self) -> usize {
+        let free = self.free().min(CLAIM_ITEMS);
+        if self.hint { free } else { self.freed.min(free) }
+    }
+
+    /// A place at a limit becomes free.
+    fn free_place(&mut self) {
+        self.freed += usize::from(self.refills);
+    }
 }
 
 /// The name of a pool of workers in an engine's process.
@@ -192,12 +209,13 @@ impl Machine {
         }
         for index in 0..self.jobs.pools.len() {
             let pool = &mut self.jobs.pools[index];
-            let slots = pool.free().min(CLAIM_ITEMS);
-            if slots == 0 || !pool.hint {
+            let slots = pool.wanted();
+            if slots == 0 {
                 continue;
             }
             pool.reserved += slots;
             pool.hint = false;
+            pool.freed = 0;
             pool.next_at = None;
             let claim = Claim {
                 worker: worker_id(life, pool),
@@ -224,8 +242,8 @@ impl Machine {
             self.beat_later();
         }
         for lease in claimed.leases {
-            let former =
-                self.jobs.running.insert(lease.lease.job, Running { lease: lease.lease, pool: index });
+            let running = Running { lease: lease.lease, pool: index, has_vacated: false };
+            let former = self.jobs.running.insert(lease.lease.job, running);
             if let Some(former) = former {
                 // An attempt whose lease ran out without our noticing: its place is free, its end counts for nothing.
                 self.jobs.pools[former.pool].running -= 1;
@@ -241,7 +259,9 @@ impl Machine {
         if let Some(ended) = self.jobs.running.remove(&lease.job) {
             let pool = &mut self.jobs.pools[ended.pool];
             pool.running -= 1;
-            pool.hint |= pool.refills;
+            if !ended.has_vacated {
+                pool.free_place();
+            }
         }
         finish.bound();
         let seed = self.secret.draw();
@@ -257,11 +277,10 @@ impl Machine {
     }
 
     pub(super) fn job_vacated(&mut self, lease: LeaseRef) {
-        let Some(running) = self.jobs.running.get(&lease.job).filter(|running| running.lease == lease) else {
-            return;
-        };
-        let pool = &mut self.jobs.pools[running.pool];
-        pool.hint |= pool.refills;
+        let held = self.jobs.running.get_mut(&lease.job).filter(|running| running.lease == lease);
+        let Some(running) = held.filter(|running| !running.has_vacated) else { return };
+        running.has_vacated = true;
+        self.jobs.pools[running.pool].free_place();
         self.write(WriteFor::Vacate, Write::Vacate { lease });
     }
 

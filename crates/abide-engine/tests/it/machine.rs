@@ -78,9 +78,14 @@ impl Desk {
 
     /// One that has not begun.
     fn on(store: MemoryStore) -> Desk {
+        Desk::with_slots(store, 2)
+    }
+
+    /// The same, which runs so many jobs at a time.
+    fn with_slots(store: MemoryStore, slots: usize) -> Desk {
         let mut registry = Registry::new();
         registry.object(Puppet).unwrap();
-        registry.worker("q", "work", 2, |job: JobContext| async move { done(&job.attempt()) }).unwrap();
+        registry.worker("q", "work", slots, |job: JobContext| async move { done(&job.attempt()) }).unwrap();
         Desk {
             machine: Machine::new(MachineOptions::default(), registry, Box::new(NoWitness), 1),
             store,
@@ -406,11 +411,52 @@ fn what_frees_a_place_at_a_limit_and_the_claim_of_the_next_go_out_together() {
     let vacated = desk.started[0].clone();
     assert_eq!(free(&mut desk, |lease| Input::Vacated { lease: lease.lease }), ["vacate+claim"]);
     assert_eq!(desk.job(vacated.lease.job).state, JobState::Running);
-    // Its place is another's: its end frees nothing, and the claim that goes with it finds nobody.
+    // Its place is another's: its end frees nothing, and nothing is claimed for it.
+    desk.runs.clear();
     desk.give(end(&vacated));
+    assert_eq!(desk.runs.concat(), ["finish"]);
     assert_eq!(desk.job(vacated.lease.job).state, JobState::Done);
     assert_eq!(desk.started.len(), 1);
-    assert_eq!(free(&mut desk, end), ["finish", "claim"]);
+    assert_eq!(free(&mut desk, end), ["finish+claim"]);
     assert_eq!(free(&mut desk, end), ["finish+claim"]);
     assert!(desk.started.is_empty() && desk.machine.is_idle());
+}
+
+#[test]
+fn a_place_that_becomes_free_while_a_claim_is_on_its_way_is_claimed_for_as_well() {
+    let mut desk = Desk::with_slots(MemoryStore::new(), 8);
+    desk.give(Input::Start { crashed: None });
+    let one = LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() };
+    desk.ask(Write::SetLimit { key: LimitKey::new("host:*").unwrap(), policy: Some(one) });
+    let of = |host: &str| NewJob { limit_keys: vec![LimitKey::new(host).unwrap()], ..new_job() };
+    let jobs = ["host:a", "host:b", "host:a", "host:b", "host:a", "host:b"].map(of).to_vec();
+    desk.ask(Write::Enqueue { jobs });
+    for lease in std::mem::take(&mut desk.started) {
+        desk.give(end(&lease));
+    }
+    let leases = std::mem::take(&mut desk.started);
+    assert_eq!(leases.len(), 2);
+    // Nothing is answered before both have gone out.
+    let mut sent = Vec::new();
+    for lease in &leases {
+        desk.machine.input(Input::Vacated { lease: lease.lease }, desk.now);
+        assert!(!desk.machine.run(desk.now, 64));
+        let writes: Vec<_> = desk
+            .machine
+            .outputs()
+            .into_iter()
+            .map(|output| match output {
+                Output::Write(token, write) => (token, write),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(writes.iter().map(|(_, write)| kind(write)).collect::<Vec<_>>(), ["vacate", "claim"]);
+        sent.push(writes);
+    }
+    for writes in sent {
+        let (tokens, writes) = writes.into_iter().unzip();
+        desk.write(tokens, writes);
+    }
+    desk.settle();
+    assert_eq!(desk.started.len(), 2, "the third of each host");
 }

@@ -6,8 +6,8 @@ use abide_engine::{Engine, EngineOptions, Registry};
 use abide_entities::answer::Shown;
 use abide_entities::request::{Append, Create};
 use abide_entities::{
-    Collecting, ContentId, Detail, EntityError, EntityStore, LocalEntities, Part, Pieces, limits, register,
-    update,
+    Collecting, ContentId, Detail, EntityError, EntityId, EntityStore, LocalEntities, Part, Pieces, limits,
+    register, update,
 };
 use abide_store::memory::MemoryStore;
 use bytes::Bytes;
@@ -268,4 +268,34 @@ async fn entities_are_listed_by_their_last_change() {
     assert_eq!(rest.next_cursor, None);
     let wrong = rig.store.list(2, Some("x".to_owned()), Detail::Tips).await;
     assert!(matches!(wrong, Err(EntityError::InvalidCursor(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_becomes_a_child_of_somebody_below_it() {
+    let rig = rig();
+    let top = rig.store.create(Create::default()).await.unwrap();
+    let below = |parent: &EntityId| Create { parent_pi: Some(parent.clone()), ..Create::default() };
+    let middle = rig.store.create(below(&top.id)).await.unwrap();
+    let bottom = rig.store.create(below(&middle.id)).await.unwrap();
+    let adopts = Append { children_pi_add: vec![top.id.clone()], ..Append::onto(bottom.tip) };
+    let refused = rig.store.append(&bottom.id, adopts).await.unwrap_err();
+    let expected = format!("{} is above {}, and cannot be its child as well", top.id, bottom.id);
+    assert!(matches!(&refused, EntityError::Invalid(message) if *message == expected), "{refused:?}");
+    let between = Create { children_pi: vec![top.id.clone()], ..below(&bottom.id) };
+    assert!(matches!(rig.store.create(between).await, Err(EntityError::Invalid(_))));
+    let aside = rig.store.create(Create::default()).await.unwrap();
+    let adopts = Append { children_pi_add: vec![top.id.clone()], ..Append::onto(aside.tip) };
+    rig.store.append(&aside.id, adopts).await.unwrap();
+    assert_eq!(rig.store.get(&top.id).await.unwrap().parent_pi, Some(aside.id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_may_come_under_both_of_its_names() {
+    let rig = rig();
+    let (id, other) = ("01JZZZZZZZZZZZZZZZZZZZZZZA", "01JZZZZZZZZZZZZZZZZZZZZZZB");
+    let create = |id: &str, pi: &str| -> Create {
+        serde_json::from_value(serde_json::json!({"id": id, "pi": pi})).unwrap()
+    };
+    assert_eq!(rig.store.create(create(id, id)).await.unwrap().id.as_str(), id);
+    assert!(matches!(rig.store.create(create(id, other)).await, Err(EntityError::Invalid(_))));
 }

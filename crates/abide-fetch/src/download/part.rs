@@ -54,17 +54,7 @@ pub(super) struct Notes {
 impl Part {
     /// Opens the part of `url`: with what is durable of it, or empty.
     pub(super) fn open(folder: &Folder, url: &str) -> Result<Part, DownloadError> {
-        let path = folder.part_path();
-        let opened = open_options().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = doing("opening", &path, opened)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(DownloadError::Busy { path }),
-            Err(TryLockError::Error(error)) => return doing("locking", &path, Err(error)),
-        }
-        if !is_at(&file, &path) {
-            return Err(DownloadError::Busy { path });
-        }
+        let file = open_locked(&folder.part_path())?;
         let written = read_bounded(&folder.notes_path(), RECORD_BYTES)?;
         let part = Part {
             folder: folder.clone(),
@@ -107,10 +97,24 @@ impl Part {
         }
         self.notes = notes;
         self.folder.check_room(self.notes.total.unwrap_or(0))?;
-        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
-        doing("emptying", &self.folder.part_path(), emptied)?;
+        self.empty()?;
         (self.len, self.hasher) = (0, Sha256::new());
         Ok(self)
+    }
+
+    /// Leaves nothing in the part's file. One that a run put in its place, and ended before it could note that, stays there
+    /// as it is, and the part gets another file.
+    fn empty(&mut self) -> Result<(), DownloadError> {
+        let path = self.folder.part_path();
+        let found = doing("looking at", &path, self.file.metadata())?;
+        if found.nlink() > 1 {
+            remove(&path)?;
+            self.file = open_locked(&path)?;
+        } else if found.len() > 0 {
+            let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
+            doing("emptying", &path, emptied)?;
+        }
+        Ok(())
     }
 
     /// Writes behind what is there, and syncs now and then.
@@ -237,6 +241,18 @@ impl Part {
         let text = doing("writing", &path, serde_json::to_vec(&self.notes).map_err(io::Error::from))?;
         self.has_notes = true;
         write(&self.folder.notes_dir, &path, &text)
+    }
+}
+
+/// The file at `path`, made if need be, for nobody else.
+fn open_locked(path: &Path) -> Result<File, DownloadError> {
+    let opened = open_options().read(true).write(true).create(true).truncate(false).open(path);
+    let file = doing("opening", path, opened)?;
+    let busy = || DownloadError::Busy { path: path.to_owned() };
+    match file.try_lock() {
+        Ok(()) if is_at(&file, path) => Ok(file),
+        Ok(()) | Err(TryLockError::WouldBlock) => Err(busy()),
+        Err(TryLockError::Error(error)) => doing("locking", path, Err(error)),
     }
 }
 

@@ -142,26 +142,26 @@ impl Run<'_> {
             if buffer.len() >= CHUNK_BYTES {
                 let full = std::mem::take(&mut buffer);
                 part = on_disk(move || part.append(&full)).await?;
-                (self.progress)(progress(&part, false));
+                let (bytes, total, latency) = (part.len(), part.notes().total, reply.latency());
+                (self.progress)(Progress { bytes, total, has_arrived: false, latency });
             }
         };
+        let received = part.len() + buffer.len() as u64;
+        let total = part.notes().total;
+        let broken_by = broken_by.or_else(|| missing(total, received, &reply));
+        // The host is free before the disk has the last piece.
+        let (has_arrived, latency) = (broken_by.is_none(), reply.latency());
+        (self.progress)(Progress { bytes: received, total, has_arrived, latency });
         let mut part = on_disk(move || part.append(&buffer)).await?;
-        let broken_by = broken_by.or_else(|| missing(&part, &reply));
         if broken_by.is_some() {
             part = on_disk(move || part.checkpoint()).await?;
         }
-        (self.progress)(progress(&part, broken_by.is_none()));
         Ok(Streamed { part, broken_by })
     }
 }
 
-fn progress(part: &Part, has_arrived: bool) -> Progress {
-    Progress { bytes: part.len(), total: part.notes().total, has_arrived }
-}
-
-fn missing(part: &Part, reply: &Reply) -> Option<DownloadError> {
-    let (announced, received) = (part.notes().total?, part.len());
-    let host = host(reply.url());
+fn missing(announced: Option<u64>, received: u64, reply: &Reply) -> Option<DownloadError> {
+    let (announced, host) = (announced?, host(reply.url()));
     (announced != received).then(|| FetchError::Cut { host, announced, received }.into())
 }
 

@@ -256,3 +256,23 @@ async fn notes_that_make_no_sense_are_started_over() {
     let found = saved(case.run(server.url("/a")).await);
     assert_eq!((found.sha256, found.resumed_from), (sha256(&body), 2_000));
 }
+
+#[tokio::test]
+async fn a_file_that_a_dead_run_put_in_its_place_stays_whole() {
+    let body = bytes(10_000);
+    let served = body.clone();
+    let count = AtomicUsize::new(0);
+    let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => ranged(request, &served, "\"v1\""),
+        _ => cut(ranged(request, &served, "\"v2\""), 1_000),
+    });
+    let case = Case::new();
+    let found = saved(case.run(server.url("/a")).await);
+    // As a run leaves it that is killed right after it has put the file in its place, and whose notes a power cut takes.
+    let notes = case.dir.path().join(".abide");
+    let record = fs::read_dir(&notes).unwrap().next().unwrap().unwrap().path();
+    fs::hard_link(&found.path, record.with_extension("part")).unwrap();
+    fs::remove_file(record).unwrap();
+    assert!(case.run(server.url("/a")).await.is_err());
+    assert!(fs::read(&found.path).unwrap() == body);
+}

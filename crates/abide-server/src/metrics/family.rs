@@ -27,6 +27,8 @@ pub enum Sort {
     Gauge,
     /// It is a distribution of seconds.
     Times,
+    /// It is a distribution of milliseconds.
+    Millis,
     /// It is a distribution of sizes.
     Sizes,
 }
@@ -92,7 +94,7 @@ pub(crate) fn render(families: &[Family]) -> String {
         let word = match sort {
             Sort::Counter => "counter",
             Sort::Gauge => "gauge",
-            Sort::Times | Sort::Sizes => "histogram",
+            Sort::Times | Sort::Millis | Sort::Sizes => "histogram",
         };
         text.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {word}\n"));
         for sample in samples {
@@ -114,6 +116,7 @@ fn render_sample(text: &mut String, name: &str, sort: Sort, sample: &Sample) {
         Value::Histogram(histogram) => {
             let scaled = |value: u64| match sort {
                 Sort::Times => format!("{}", value as f64 / US),
+                Sort::Millis => format!("{}", value as f64 / 1_000.0),
                 Sort::Sizes | Sort::Counter | Sort::Gauge => value.to_string(),
             };
             for (bound, count) in histogram.cumulative() {

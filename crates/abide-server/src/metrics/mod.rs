@@ -1,6 +1,7 @@
 //! Everything that is counted and measured, as families of values.
 
 mod family;
+mod of_downloads;
 mod of_engine;
 mod of_http;
 mod of_preprocess;
@@ -36,6 +37,9 @@ pub(crate) async fn all(app: &App) -> Result<Vec<Family>, ApiError> {
     let mut all = of_engine::families(&app.engine().counts());
     all.extend(of_store::families(app.engine()).await?);
     all.extend(app.http().families());
+    if let Some(meter) = &app.services().downloads {
+        all.extend(of_downloads::families(&meter.counts()));
+    }
     if let Some(service) = &app.services().preprocess {
         all.extend(of_preprocess::families(&service.metrics().numbers()));
     }

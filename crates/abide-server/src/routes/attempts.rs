@@ -174,10 +174,13 @@ fn finish_of(request: FinishRequest) -> Result<Finish, ApiError> {
         let (key, for_ms) = (&long.key, long.for_ms);
         return Err(ApiError::bad(format!("{key} is to rest for {for_ms} ms: give 0 to {COOL_DOWN_MS}")));
     }
-    if let Some(RetryWish::AfterMs(after_ms)) = retry
-        && !(0..=LATER_MS).contains(&after_ms)
-    {
-        return Err(ApiError::bad(format!("after_ms is {after_ms}: give 0 to {LATER_MS}")));
+    let wait = match retry {
+        Some(RetryWish::AfterMs(ms)) => Some(("after_ms", ms)),
+        Some(RetryWish::UncountedAfterMs(ms)) => Some(("uncounted_after_ms", ms)),
+        Some(RetryWish::ByPolicy | RetryWish::Never) | None => None,
+    };
+    if let Some((name, ms)) = wait.filter(|(_, ms)| !(0..=LATER_MS).contains(ms)) {
+        return Err(ApiError::bad(format!("{name} is {ms}: give 0 to {LATER_MS}")));
     }
     let end = match (end, result, reason, retry) {
         (End::Done, result, None, None) => {

@@ -76,6 +76,11 @@ pub(crate) async fn set(
             policy.rates.len()
         )));
     }
+    if policy.concurrency == Some(0) {
+        return Err(ApiError::bad(
+            "concurrency is 0, which would let nothing start: give at least 1, or pause the queue",
+        ));
+    }
     let policy = Some(policy);
     app.write(Write::SetLimit { key: key.clone(), policy: policy.clone() }).await?;
     Ok(Json(PolicyDocument { key, policy }))

@@ -115,12 +115,14 @@ fn why_says_every_cause_in_words() {
     };
     server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k","limit_keys":["host:a"]}"#);
     server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k","run_at":99999999999999}"#);
-    server.ok("PUT /v1/limits/host:a", r#"{"concurrency":0}"#);
+    server.ok("PUT /v1/limits/host:a", r#"{"concurrency":1}"#);
+    server.ok("POST /v1/jobs", r#"{"queue":"other","kind":"k","limit_keys":["host:a"]}"#);
+    server.ok("POST /v1/lease", r#"{"worker":"w","queues":["other"],"kinds":["k"]}"#);
     server.ok("POST /v1/queues/q/pause", "");
     insta::assert_snapshot!(sentences(1), @"
     queue_paused: The queue q is paused. Resume it to let its jobs start.
     no_worker: No worker takes jobs of the kind k from the queue q. Start one.
-    concurrency: The limit host:a allows 0 at a time and 0 run now; nothing waits before it at it.
+    concurrency: The limit host:a allows 1 at a time and 1 run now; nothing waits before it at it.
     ");
     let later = sentences(2);
     assert!(later.starts_with("scheduled: Its time has not come: it may start in "), "{later}");

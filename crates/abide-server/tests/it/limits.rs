@@ -27,4 +27,13 @@ fn a_bad_policy_is_refused() {
     {"error":{"code":"bad_request","message":"the body cannot be read as the JSON that is expected here: \"5 per second\" is not a rate: write starts per window, as 5/s, 300/h, 1/3s or 1000/day at line 1 column 25","retryable":false}}
     "#);
     assert_eq!(server.ask("PUT /v1/limits/a", r#"{"concurrency":-1}"#).status, 400);
+    insta::assert_snapshot!(server.ask("PUT /v1/limits/a", r#"{"concurrency":0}"#), @r#"
+    400
+    {"error":{"code":"bad_request","message":"concurrency is 0, which would let nothing start: give at least 1, or pause the queue","retryable":false}}
+    "#);
+    for key in ["*", "host:", ":a"] {
+        let refused = server.ask(&format!("PUT /v1/limits/{key}"), r#"{"concurrency":1}"#);
+        assert!(refused.status == 400 && refused.body.contains("lacks a class or a name"), "{refused}");
+    }
+    assert_eq!(server.ok("GET /v1/limits", "")["limits"], json!([]), "nothing was set");
 }

@@ -113,6 +113,10 @@ fn every_end_leads_where_it_should() {
         (json!({ "end": "error", "reason": "no route" }), "scheduled"),
         (json!({ "end": "error", "reason": "busy", "retry": { "after_ms": 9_000_000 } }), "scheduled"),
         (json!({ "end": "error", "reason": "404", "retry": "never" }), "failed"),
+        (
+            json!({ "end": "error", "reason": "not now", "retry": { "uncounted_after_ms": 9_000_000 } }),
+            "scheduled",
+        ),
         (json!({ "end": "handed_back" }), "ready"),
     ];
     for (end, state) in cases {
@@ -120,6 +124,9 @@ fn every_end_leads_where_it_should() {
         let lease = lease(&server);
         let finished = say(&server, &lease, "finish", end.clone());
         assert_eq!((finished.status, &finished.json()["state"]), (200, &json!(state)), "{end}");
+        let counts = end["end"] == "error" && end["retry"].get("uncounted_after_ms").is_none();
+        let failures = server.ok(&format!("GET /v1/jobs/{job}"), "")["failures"].clone();
+        assert_eq!(failures, json!(u32::from(counts)), "{end}");
         if state == "ready" {
             assert_eq!(server.ok(&format!("POST /v1/jobs/{job}/cancel"), "")["state"], json!("cancelled"));
         }
@@ -142,6 +149,8 @@ fn an_end_that_makes_no_sense_is_refused() {
         json!({ "end": "done", "cool_down": [{ "key": "queue:mail", "for_ms": 1 }] }),
         json!({ "end": "error", "reason": "?", "retry": { "after_ms": -5 } }),
         json!({ "end": "error", "reason": "?", "retry": { "after_ms": i64::MAX } }),
+        json!({ "end": "error", "reason": "?", "retry": { "uncounted_after_ms": -5 } }),
+        json!({ "end": "error", "reason": "?", "retry": { "uncounted_after_ms": i64::MAX } }),
         json!({ "end": "done", "token": "nonsense" }),
     ] {
         assert_eq!(

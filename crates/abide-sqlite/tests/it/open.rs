@@ -168,3 +168,26 @@ fn a_read_only_directory() {
         "{said}"
     );
 }
+
+/// A crash leaves zeros past the end of the log of writes, which is laid out ahead: they are no entries.
+#[test]
+fn what_was_laid_out_ahead_of_a_crash_is_nothing() {
+    let (dir, crashed) = (scratch(), scratch());
+    let mut store = open(dir.path());
+    let big = format!("\"{}\"", "x".repeat(20_000));
+    let mut lengths = std::collections::BTreeSet::new();
+    for version in 0..60 {
+        store.write(Time(1), &[put_one(version, "row", &big)]).unwrap();
+        lengths.insert(std::fs::metadata(dir.path().join("abide.db-wal")).unwrap().len());
+    }
+    assert!(lengths.len() < 12, "grown by leaps: {lengths:?}");
+    for name in ["abide.db", "abide.db-wal"] {
+        std::fs::copy(dir.path().join(name), crashed.path().join(name)).unwrap();
+    }
+    let wal = std::fs::read(crashed.path().join("abide.db-wal")).unwrap();
+    assert!(wal.ends_with(&[0; 4_096]));
+    let mut store = open(crashed.path());
+    assert_eq!((row(&store, "row"), version(&store)), (Some(big), 60));
+    store.write(Time(2), &[put_one(60, "row", "true")]).unwrap();
+    assert_eq!(row(&store, "row").as_deref(), Some("true"));
+}

@@ -27,8 +27,20 @@ pub(super) struct Loaded {
     pub(super) acknowledged: u64,
 }
 
-/// Drives `connections` against `address` for `measured` once warm.
+/// Drives `connections` against `address` for `measured` once warm, from a thread of its own: clients are not part of
+/// the program that they load, and do not take turns with its tasks.
 pub(super) async fn drive(
+    address: SocketAddr,
+    connections: usize,
+    measured: Duration,
+    requests: Requests,
+) -> io::Result<Loaded> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let load = move || runtime.block_on(drive_here(address, connections, measured, requests));
+    tokio::task::spawn_blocking(load).await.map_err(io::Error::other)?
+}
+
+async fn drive_here(
     address: SocketAddr,
     connections: usize,
     measured: Duration,

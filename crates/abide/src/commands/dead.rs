@@ -8,8 +8,9 @@ use serde_json::Value;
 use crate::cli::{DeadCommand, DeadFilter, DeadRef, ReplayArgs};
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, cell, decoded, instant};
+use crate::output::{Output, cell, instant};
 use crate::reach::{self, Client, Missing, Path, ReachError};
 
 /// Letters or jobs that are replayed with one request.
@@ -37,8 +38,8 @@ struct ReplayedPage {
 
 #[derive(Serialize)]
 struct DeadDocument {
-    letters: Value,
-    jobs: Value,
+    letters: Vec<Document>,
+    jobs: Vec<Document>,
 }
 
 #[derive(Serialize)]
@@ -85,17 +86,14 @@ impl Lists {
 
 fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<(), Failure> {
     let document = reach::with(config, Missing::Refuse, async |client| {
-        let items = async |path: &Option<Path>, field| match path {
-            Some(path) => Ok(Value::Array(reach::list(client, path, field, limit).await?.items)),
-            None => Ok::<_, ReachError>(Value::Array(Vec::new())),
+        let items = async |path: &Option<Path>| match path {
+            Some(path) => Ok(reach::list(client, path, limit).await?.items),
+            None => Ok::<_, ReachError>(Vec::new()),
         };
-        Ok(DeadDocument {
-            letters: items(&lists.letters, "dead").await?,
-            jobs: items(&lists.jobs, "jobs").await?,
-        })
+        Ok(DeadDocument { letters: items(&lists.letters).await?, jobs: items(&lists.jobs).await? })
     })?;
-    let letters: Vec<Letter> = decoded(&document.letters)?;
-    let jobs: Vec<JobView> = decoded(&document.jobs)?;
+    let letters: Vec<Letter> = document.letters.iter().map(Document::decode).collect::<Result<_, _>>()?;
+    let jobs: Vec<JobView> = document.jobs.iter().map(Document::decode).collect::<Result<_, _>>()?;
     let of_letter = |letter: &Letter| {
         [
             letter.id.to_string(),

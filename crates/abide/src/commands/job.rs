@@ -2,20 +2,21 @@
 
 use abide_core::time::Time;
 use abide_store::view::JobView;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::cli::{JobCommand, JobListArgs};
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, cell, decoded, instant};
+use crate::output::{Output, cell, instant};
 use crate::reach::{self, Far, Missing, Path};
 
-#[derive(Deserialize)]
+#[derive(Serialize)]
 struct JobPage {
-    jobs: Vec<JobView>,
-    next: Option<i64>,
+    jobs: Vec<Document>,
+    next: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -54,10 +55,9 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
         .with("after", args.page.after.as_ref());
     let most = usize::from(args.page.limit);
     let listed = reach::with(config, Missing::Refuse, async |client| {
-        Ok(reach::list_far(client, &path, "jobs", most, Far::FullPages).await?)
+        Ok(reach::list_far(client, &path, most, Far::FullPages).await?)
     })?;
-    let document = listed.into_document("jobs");
-    let page: JobPage = decoded(&document)?;
+    let jobs: Vec<JobView> = listed.items.iter().map(Document::decode).collect::<Result<_, _>>()?;
     let row = |job: &JobView| {
         [
             job.job.to_string(),
@@ -70,12 +70,13 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
             job.reason.as_deref().map_or_else(String::new, |reason| cell(reason, 60)),
         ]
     };
-    let rows: Vec<_> = page.jobs.iter().map(row).collect();
+    let rows: Vec<_> = jobs.iter().map(row).collect();
     let text =
         columns(["JOB", "QUEUE", "KIND", "STATE", "ATTEMPT", "UNIQUE KEY", "UPDATED", "REASON"], &rows);
-    output.data(&text, &document)?;
+    let page = JobPage { jobs: listed.items, next: listed.next };
+    output.data(&text, &page)?;
     match page.next {
-        Some(next) if page.jobs.len() < most => {
+        Some(next) if jobs.len() < most => {
             output.note(&format!("looked for them down to job {next}; more: --after {next}"));
         }
         Some(next) => output.note(&format!("more: --after {next}")),
@@ -85,10 +86,10 @@ fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failu
 }
 
 fn show(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+    let document: Document = reach::with(config, Missing::Refuse, async |client| {
         Ok(client.get(&Path::v1(["jobs", &job.to_string()])).await?)
     })?;
-    output.data(&whole(&decoded(&document)?), &document)
+    output.data(&whole(&document.decode()?), &document)
 }
 
 /// Everything about a job, a line for each thing that is known.
@@ -141,10 +142,10 @@ fn whole(job: &JobView) -> String {
 }
 
 fn why(config: &Config, job: i64, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+    let document: Document = reach::with(config, Missing::Refuse, async |client| {
         Ok(client.get(&Path::v1(["jobs", &job.to_string(), "why"])).await?)
     })?;
-    let Why { causes } = decoded(&document)?;
+    let Why { causes } = document.decode()?;
     let text: String =
         causes.iter().map(|cause| format!("{}\n", cause.sentence.replace('\n', " "))).collect();
     output.data(&text, &document)

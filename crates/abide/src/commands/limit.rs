@@ -4,13 +4,13 @@ use abide_core::limit::{LimitPolicy, Rate};
 use abide_core::name::LimitKey;
 use abide_core::time::Time;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::cli::{LimitCommand, LimitSetArgs};
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, instant};
+use crate::output::{Output, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -41,8 +41,9 @@ pub(crate) fn run(config: &Config, command: &LimitCommand, output: Output) -> Re
 }
 
 fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
-    let page: LimitPage = decoded(&document)?;
+    let document: Document =
+        reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
+    let page: LimitPage = document.decode()?;
     let row = |limit: &Limit| {
         let policy = limit.policy.clone().unwrap_or_default();
         [
@@ -76,7 +77,7 @@ fn set(config: &Config, args: &LimitSetArgs, output: Output) -> Result<(), Failu
     let path = Path::v1(["limits", key.as_str()]);
     let LimitSetArgs { concurrency, rates, burst, remove, .. } = args;
     let policy = LimitPolicy { concurrency: *concurrency, rates: rates.clone(), burst: *burst };
-    let document: Value = reach::with(config, Missing::Create, async |client| {
+    let document: Document = reach::with(config, Missing::Create, async |client| {
         Ok(if *remove { client.delete(&path).await? } else { client.put(&path, &policy).await? })
     })?;
     let did = if *remove { "removed" } else { "set" };

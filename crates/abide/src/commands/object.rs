@@ -3,13 +3,13 @@
 use abide_core::json::Json;
 use abide_core::time::Time;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::cli::ObjectCommand;
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, cell, decoded, instant};
+use crate::output::{Output, cell, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -50,8 +50,8 @@ struct RowDocument {
 
 #[derive(Serialize)]
 struct ShownDocument {
-    object: Value,
-    rows: Value,
+    object: Document,
+    rows: Document,
 }
 
 /// Does what was asked.
@@ -69,8 +69,9 @@ pub(crate) fn run(config: &Config, command: &ObjectCommand, output: Output) -> R
 }
 
 fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
-    let page: ObjectPage = decoded(&document)?;
+    let document: Document =
+        reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
+    let page: ObjectPage = document.decode()?;
     let row = |object: &ObjectDocument| {
         let name = format!("{}/{}", object.kind, object.name);
         [name, object.version.to_string(), object.log_head.to_string(), instant(object.updated_at)]
@@ -98,8 +99,8 @@ fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) 
             Path::v1(["objects", kind, name, "rows"]).with("prefix", Some(prefix)).with("limit", Some(rows));
         Ok(ShownDocument { object, rows: client.get(&path).await? })
     })?;
-    let whole: ObjectDocument = decoded(&document.object)?;
-    let page: RowPage = decoded(&document.rows)?;
+    let whole: ObjectDocument = document.object.decode()?;
+    let page: RowPage = document.rows.decode()?;
     let mut text = format!(
         "object   {object}\nversion  {}\nlog      {}\ncreated  {}\nupdated  {}\n",
         whole.version,

@@ -2,13 +2,14 @@
 
 use abide_server::tokens::TokenInfo;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::{TokenCommand, TokenCreateArgs};
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, cell, decoded, instant};
+use crate::output::{Output, cell, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -34,10 +35,10 @@ pub(crate) fn run(config: &Config, command: &TokenCommand, output: Output) -> Re
 /// The secret alone is data, so that `TOKEN=$(abide token create --role read)` works.
 fn create(config: &Config, args: &TokenCreateArgs, output: Output) -> Result<(), Failure> {
     let TokenCreateArgs { role, label } = args;
-    let document: Value = reach::with(config, Missing::Create, async |client| {
+    let document: Document = reach::with(config, Missing::Create, async |client| {
         Ok(client.post(&Path::v1(["tokens"]), &json!({ "role": role, "label": label })).await?)
     })?;
-    let Made { token, id } = decoded(&document)?;
+    let Made { token, id } = document.decode()?;
     output.data(&format!("{token}\n"), &document)?;
     let text = format!("This is token {id} with the role {role}. Keep its secret: it is not shown again.");
     output.note(&text);
@@ -45,9 +46,9 @@ fn create(config: &Config, args: &TokenCreateArgs, output: Output) -> Result<(),
 }
 
 fn list(config: &Config, output: Output) -> Result<(), Failure> {
-    let document: Value =
+    let document: Document =
         reach::with(config, Missing::Refuse, async |client| Ok(client.get(&Path::v1(["tokens"])).await?))?;
-    let TokenList { tokens } = decoded(&document)?;
+    let TokenList { tokens } = document.decode()?;
     let row = |token: &TokenInfo| {
         [token.id.clone(), token.role.to_string(), instant(token.created_at), cell(&token.label, 60)]
     };
@@ -56,7 +57,7 @@ fn list(config: &Config, output: Output) -> Result<(), Failure> {
 }
 
 fn revoke(config: &Config, id: &str, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| {
+    let document: Document = reach::with(config, Missing::Refuse, async |client| {
         Ok(client.delete(&Path::v1(["tokens", id])).await?)
     })?;
     output.data(&format!("\u{2713} Token {id} is revoked\n"), &document)

@@ -1,8 +1,10 @@
 //! Lists of the server, which come in pages.
 
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Client, Path, ReachError};
+use crate::document::Document;
 
 /// The most that a server puts on one page.
 const PAGE: usize = 1_000;
@@ -11,20 +13,17 @@ const PAGE: usize = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
     /// What is on it.
-    pub(crate) items: Vec<Value>,
+    pub(crate) items: Vec<Document>,
     /// Where the rest begins, if there is one.
     pub(crate) next: Option<Value>,
 }
 
-impl Listed {
-    /// As a page of the server, with its items in `field`.
-    pub(crate) fn into_document(self, field: &str) -> Value {
-        let next = self.next.unwrap_or(Value::Null);
-        Value::Object(Map::from_iter([
-            (field.to_owned(), Value::Array(self.items)),
-            ("next".to_owned(), next),
-        ]))
-    }
+/// A page of the server.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(alias = "jobs", alias = "dead")]
+    items: Vec<Document>,
+    next: Option<Value>,
 }
 
 /// How far to read a list whose pages may end before they are full, because the server looks at so many items and no
@@ -37,21 +36,15 @@ pub(crate) enum Far {
     FullPages,
 }
 
-/// At most `most` items of the list at `path`, whose pages have them in `field`.
-pub(crate) async fn list(
-    client: &Client,
-    path: &Path,
-    field: &str,
-    most: usize,
-) -> Result<Listed, ReachError> {
-    list_far(client, path, field, most, Far::Enough).await
+/// At most `most` items of the list at `path`.
+pub(crate) async fn list(client: &Client, path: &Path, most: usize) -> Result<Listed, ReachError> {
+    list_far(client, path, most, Far::Enough).await
 }
 
 /// The same, but no further than `far`.
 pub(crate) async fn list_far(
     client: &Client,
     path: &Path,
-    field: &str,
     most: usize,
     far: Far,
 ) -> Result<Listed, ReachError> {
@@ -59,14 +52,10 @@ pub(crate) async fn list_far(
     loop {
         let after = listed.next.as_ref().map(plain);
         let room = (most - listed.items.len()).min(PAGE);
-        let mut page: Value =
-            client.get(&path.clone().with("limit", Some(room)).with("after", after)).await?;
-        let before = listed.items.len();
-        if let Value::Array(items) = page[field].take() {
-            listed.items.extend(items);
-        }
-        listed.next = Some(page["next"].take()).filter(|next| !next.is_null());
-        let is_full = listed.items.len() - before >= room;
+        let page: Page = client.get(&path.clone().with("limit", Some(room)).with("after", after)).await?;
+        let is_full = page.items.len() >= room;
+        listed.items.extend(page.items);
+        listed.next = page.next;
         if listed.next.is_none() || listed.items.len() >= most || (far == Far::FullPages && !is_full) {
             return Ok(listed);
         }

@@ -49,11 +49,7 @@ pub(crate) enum ReachError {
         error: String,
     },
     /// The server ended, and nobody took its place.
-    #[error(
-        "the server of {} has ended and none has taken its place: start it again, or give the same command again, which \
-         then works without one",
-        dir.display()
-    )]
+    #[error("the server of {} has ended and none has taken its place", dir.display())]
     Gone {
         /// Whose.
         dir: PathBuf,

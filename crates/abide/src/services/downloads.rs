@@ -25,6 +25,7 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     add_defaults(config, hosted)?;
     if config.downloads.workers > 0 {
         let downloads = Downloads::new(fetcher(&config.fetch)?, dir(config), config.downloads.reserve_bytes);
+        hosted.services.downloads = Some(downloads.meter().clone());
         abide_downloads::register(&mut hosted.registry, downloads, config.downloads.workers)?;
     }
     Ok(())

@@ -72,6 +72,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     downloads.max_attempts                 3             default
     downloads.retry_backoff_ms             60000         default
     downloads.retry_backoff_max_ms         600000        default
+    downloads.server_away_ms               60000         default
     preprocess.orchestrator_url                          default
     preprocess.worker_url                                default
     preprocess.batch_size_tiff             1000          default
@@ -559,6 +560,16 @@ fn json_says_the_same() {
           "env": "ABIDE_DOWNLOADS_RETRY_BACKOFF_MAX_MS",
           "secret": false,
           "doc": "The longest wait between attempts, until the queue's policy is set."
+        },
+        {
+          "option": "downloads.server_away_ms",
+          "value": 60000,
+          "source": {
+            "from": "default"
+          },
+          "env": "ABIDE_DOWNLOADS_SERVER_AWAY_MS",
+          "secret": false,
+          "doc": "How long queue run waits for its server to come back before it goes on without one."
         },
         {
           "option": "entities.url",

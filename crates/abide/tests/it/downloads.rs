@@ -10,6 +10,7 @@ use std::time::Duration;
 use abide_fetch::testing::{Act, Request, Server, head, reply};
 use serde_json::{Value, json};
 
+use crate::feed::Feed;
 use crate::place::Place;
 use crate::served::Served;
 
@@ -163,6 +164,86 @@ fn a_run_beside_a_server_outlives_it() {
     enter(&place, "b", &files.url("/b"));
     assert_eq!(run.0.wait().expect("a child").code(), Some(0));
     assert_eq!(ok(&place, "queue stats")["done"], 2);
+}
+
+#[test]
+fn a_run_goes_on_without_its_server_when_none_takes_its_place() {
+    let files = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(404, &[], b""),
+        "/slow" => Act::RawThenHold(head(200, &[("Content-Length", "10")])),
+        path => reply(200, &[], path.as_bytes()),
+    });
+    let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0").env("ABIDE_DOWNLOADS_SERVER_AWAY_MS", "0");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    enter(&place, "a", &files.url("/a"));
+    enter(&place, "slow", &files.url("/slow"));
+    let mut run = Running::start(&place, "queue run --max-jobs 3 --out files");
+    until(|| ok(&place, "queue stats")["done"] == 1 && files.paths().contains(&"/slow".to_owned()));
+    assert_eq!(served.terminate().0, Some(0));
+    // Entered through the run, which owns the directory now, or before it does.
+    enter(&place, "b", &files.url("/b"));
+    until(|| ok(&place, "queue stats")["done"] == 2);
+    let attempts = ok(&place, "job show 3")["attempts"].clone();
+    let worker = &attempts.as_array().and_then(|attempts| attempts.last()).expect("an attempt")["worker"];
+    assert!(worker.as_str().expect("a name").starts_with("engine-"), "{worker}");
+    assert!(run.0.try_wait().expect("a child").is_none(), "it still runs");
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_lets_work_finish_or_hands_it_back() {
+    let files = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(404, &[], b""),
+        _ => Act::RawThenHold(head(200, &[("Content-Length", "10")])),
+    });
+    let place = place().env("ABIDE_SERVER_DRAIN_MS", "2000");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let mut feed = Feed::of(&served);
+    let item =
+        served.ok("POST /coordinator/c/queue", r#"{"message":"m","delay":300}"#)["workItem"]["id"].clone();
+    feed.until(|data| data["to"] == "running");
+    enter(&place, "slow", &files.url("/slow"));
+    until(|| files.paths().contains(&"/slow".to_owned()));
+    let (code, stderr) = served.terminate();
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let jobs = ok(&place, "job list");
+    let jobs = [&jobs["jobs"][1], &jobs["jobs"][0]];
+    let states = jobs.map(|job| (job["kind"].clone(), job["state"].clone(), job["failures"].clone()));
+    let expected = [("process", "done"), ("download", "ready")]
+        .map(|(kind, state)| (json!(kind), json!(state), json!(0)));
+    assert_eq!(states, expected);
+    assert_eq!(ok(&place, &format!("job show {}", jobs[1]["job"]))["attempts"][0]["end"], "handed_back");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let item = format!("GET /coordinator/c/queue/{}", item.as_str().expect("an id"));
+    until(|| served.ok(&item, "")["workItem"]["status"] == "completed");
+}
+
+#[test]
+fn a_server_counts_its_downloads_by_resolver_and_reason() {
+    let files = Server::start(|request| match request.path.as_str() {
+        "/a" => reply(200, &[], b"hello"),
+        _ => reply(404, &[], b""),
+    });
+    let lines = [
+        json!({ "id": "a", "url": files.url("/a"), "resolver_hint": "arxiv" }),
+        json!({ "id": "gone", "url": files.url("/gone") }),
+    ];
+    let place = place().file("work/list.jsonl", &lines.map(|line| line.to_string()).join("\n"));
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    ok(&place, "queue import list.jsonl");
+    until(|| ok(&place, "queue stats")["queued"] == 0 && ok(&place, "queue stats")["in_progress"] == 0);
+    let metrics = served.ask("GET /metrics", "").body;
+    for line in [
+        r#"contentdownload_attempts_total{resolver="arxiv",status="200",reason="ok",verb="GET"} 1"#,
+        r#"contentdownload_attempts_total{resolver="",status="404",reason="http-error",verb="GET"} 1"#,
+        r#"contentdownload_outcomes_total{resolver="arxiv",outcome="success",reason="ok"} 1"#,
+        r#"contentdownload_outcomes_total{resolver="",outcome="error",reason="http-error"} 1"#,
+        r#"contentdownload_bytes_total{resolver="arxiv"} 5"#,
+        r#"contentdownload_http_latency_ms_count{resolver="arxiv",verb="GET"} 1"#,
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in {metrics}");
+    }
+    assert!(!metrics.contains("contentdownload_retries_total{"), "{metrics}");
 }
 
 #[test]

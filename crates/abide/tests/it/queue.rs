@@ -84,6 +84,24 @@ fn a_list_goes_in_once_and_files_come_out() {
 }
 
 #[test]
+fn what_a_line_says_is_kept_to_the_letter() {
+    let fields = r#""z":12345678901234567890123,"pi":3.10,"a":[1E2,"\u00e9"]"#;
+    let place = place().file("work/list.jsonl", &format!("{{\"id\":\"of-a-list\",{fields}}}"));
+    assert_eq!(place.run("queue import list.jsonl").code, Some(0));
+    let mut command = place.command("queue enqueue of-a-command");
+    let entered = command.arg(format!("{{{fields}}}")).output().expect("the binary starts");
+    assert!(entered.status.success(), "{entered:?}");
+    let text = place.run("job show 1").stdout;
+    assert!(text.contains(&format!("payload     {{\"id\":\"of-a-list\",{fields}}}\n")), "{text}");
+    let text = place.run("job show 2").stdout;
+    assert!(text.contains(&format!("payload     {{\"artifact_id\":\"of-a-command\",{fields}}}\n")), "{text}");
+    for command in ["job show 1 --json", "job list --json"] {
+        let shown: String = place.run(command).stdout.split_whitespace().collect();
+        assert!(shown.contains(fields), "{command}: {shown}");
+    }
+}
+
+#[test]
 fn caps_of_host_and_resolver_are_never_exceeded() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (current, highest) = (Arc::clone(&now), Arc::clone(&most));

@@ -237,7 +237,37 @@ fn a_download_is_told_step_by_step() {
     assert!(spans.iter().any(|span| span.text(5) == "http.request" && says(span, "http.status_code")));
     let of_files = |span: &&Message| says(span, &files.url("/a"));
     assert_eq!(spans.iter().filter(of_files).count(), 0, "no span has a URL");
-    assert!(metrics.iter().any(|metric| metric.text(1) == "contentdownload_jobs_completed_total"));
+    for name in ["jobs_completed", "attempts", "outcomes", "bytes"]
+        .map(|name| format!("contentdownload_{name}_total"))
+    {
+        assert!(metrics.iter().any(|metric| metric.text(1) == name), "{name}");
+    }
+}
+
+#[test]
+fn a_trace_goes_on_in_a_worker_beside_the_server() {
+    let collector = Collector::start();
+    let files = Server::start(|request| match request.path.as_str() {
+        "/a" => reply(200, &[], b"content"),
+        _ => reply(404, &[], b""),
+    });
+    let place = with(&collector).env("ABIDE_DOWNLOADS_WORKERS", "0");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let job =
+        json!({ "queue": "download", "kind": "download", "payload": { "id": "a", "url": files.url("/a") } });
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let came_with = format!("00-{trace}-b7ad6b7169203331-01");
+    let made = served.client().request("POST /v1/jobs", &[("traceparent", &came_with)], &job.to_string());
+    assert_eq!(made.unwrap().status, 201);
+    let run = place.run("queue run --drain --out files");
+    assert!(run.code == Some(0) && run.stderr.contains("for the running server"), "{run}");
+    assert_eq!(served.terminate().0, Some(0));
+
+    let (spans, _) = collector.messages();
+    let named = |name: &str| spans.iter().find(|span| span.text(5) == name).unwrap();
+    let (request, attempt) = (named("POST /v1/jobs"), named("job"));
+    assert_eq!((attempt.hex(1), attempt.hex(4)), (trace.to_owned(), request.hex(2)));
+    assert!(below(&spans, &attempt.hex(2)).contains("artifact > http.request"));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use abide_links::processor::calls::SpentView;
 use abide_links::processor::{LinkView, Listed};
-use serde_json::Value;
 
 use crate::cli::{LinksListArgs, LinksPage};
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, decoded, shortened};
+use crate::output::{Output, shortened};
 use crate::reach::{self, Missing, Path};
 
 /// Characters of a title in a table.
@@ -35,8 +35,9 @@ pub(super) fn search(
 
 pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Result<(), Failure> {
     let path = Path::links(["api", "links", id]).of_store(store);
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
-    let link: LinkView = decoded(&document)?;
+    let document: Document =
+        reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let link: LinkView = document.decode()?;
     let processing = match &link.error {
         Some(error) => format!("{} ({error})", link.processing),
         None => link.processing.clone(),
@@ -80,8 +81,9 @@ fn page_path(page: &LinksPage) -> Path {
 }
 
 fn table(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
-    let listed: Listed = decoded(&document)?;
+    let document: Document =
+        reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
+    let listed: Listed = document.decode()?;
     let row = |link: LinkView| {
         let title = link.title.unwrap_or(link.url);
         let title = shortened(&title, TITLE_CHARS);

@@ -1,13 +1,14 @@
 //! `abide links key`: API keys.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::cli::KeyCommand;
 use crate::columns::columns;
 use crate::config::Config;
+use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, decoded};
+use crate::output::Output;
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -33,15 +34,15 @@ pub(super) fn run(config: &Config, command: &KeyCommand, output: Output) -> Resu
     match command {
         KeyCommand::Create { org, source } => {
             let wanted = json!({ "org": org, "source": source });
-            let document: Value = reach::with(config, Missing::Create, async |client| {
+            let document: Document = reach::with(config, Missing::Create, async |client| {
                 Ok(client.post(&Path::links(["keys"]), &wanted).await?)
             })?;
-            let Made { key } = decoded(&document)?;
+            let Made { key } = document.decode()?;
             output.data(&format!("{key}\n"), &document)
         }
         KeyCommand::List { after } => list(config, after.as_deref(), output),
         KeyCommand::Revoke { id } => {
-            let document: Value = reach::with(config, Missing::Refuse, async |client| {
+            let document: Document = reach::with(config, Missing::Refuse, async |client| {
                 Ok(client.delete(&Path::links(["keys", id])).await?)
             })?;
             output.message(&format!("the key {id} opens nothing any more"), &document);
@@ -52,8 +53,9 @@ pub(super) fn run(config: &Config, command: &KeyCommand, output: Output) -> Resu
 
 fn list(config: &Config, after: Option<&str>, output: Output) -> Result<(), Failure> {
     let path = Path::links(["keys"]).with("after", after);
-    let document: Value = reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
-    let KeyPage { keys, next } = decoded(&document)?;
+    let document: Document =
+        reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let KeyPage { keys, next } = document.decode()?;
     let rows: Vec<_> = keys.into_iter().map(|key| [key.id, key.org, key.source]).collect();
     let text = columns(["ID", "ORG", "SOURCE"], &rows);
     output.data(&text, &document)?;

@@ -7,13 +7,14 @@ use std::path::Path as FilePath;
 use abide_core::name::QueueName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::batches::{Batch, Entered, Gathering};
 use super::lines::{Lines, job_of};
 use crate::cli::{EnqueueArgs, ImportArgs};
 use crate::config::Config;
+use crate::document::Fields;
 use crate::failure::Failure;
 use crate::output::{Output, import_complete};
 use crate::reach::{self, Client, Missing, Path, ReachError};
@@ -77,17 +78,21 @@ fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -
     output.data(&text, &document)
 }
 
-/// The artifact with its id in it.
+/// The artifact with its id in it, and otherwise as it was written.
 fn with_id(id: &str, artifact: &str) -> Result<String, Failure> {
-    let mut fields: Map<String, Value> =
+    let Fields(fields) =
         serde_json::from_str(artifact).map_err(|error| Failure::Artifact(format!("{artifact}: {error}")))?;
-    for name in ["artifact_id", "id"] {
-        if let Some(other) = fields.remove(name).filter(|other| other.as_str() != Some(id)) {
-            return Err(Failure::Artifact(format!("its {name} is {other}, and the command names {id:?}")));
+    let mut text = format!("{{\"artifact_id\":{}", Value::from(id));
+    for (name, value) in fields {
+        let value = value.as_str();
+        if name != "artifact_id" && name != "id" {
+            text.push_str(&format!(",{}:{value}", Value::from(name)));
+        } else if serde_json::from_str::<Value>(value).ok().as_ref().and_then(Value::as_str) != Some(id) {
+            return Err(Failure::Artifact(format!("its {name} is {value}, and the command names {id:?}")));
         }
     }
-    fields.insert("artifact_id".to_owned(), Value::String(id.to_owned()));
-    Ok(Value::Object(fields).to_string())
+    text.push('}');
+    Ok(text)
 }
 
 fn lines_of(

@@ -25,8 +25,8 @@ use crate::reach::{self, Client, Path, ReachError};
 const WAIT_MS: u64 = 20_000;
 /// Pause before a server that did not answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
-/// How long a server may be away before the run gives up.
-const AWAY: Duration = Duration::from_secs(60);
+/// How long a server that owns the data directory may take to end, or to answer again.
+const ENDING: Duration = Duration::from_secs(60);
 
 /// Runs jobs of one queue and kind for a server.
 #[derive(Clone)]
@@ -41,6 +41,8 @@ pub(super) struct Puller {
     /// Jobs at a time.
     pub(super) slots: usize,
     pub(super) lease_ms: i64,
+    /// How long the server may be away before it is given up.
+    pub(super) away: Duration,
     pub(super) worker: Arc<dyn Worker>,
     /// How many more may start.
     pub(super) tally: Tally,
@@ -56,6 +58,8 @@ pub(super) enum Told {
     Finish,
     /// Stop what runs, and hand it back.
     Stop,
+    /// Stop what runs, and tell nobody: the server is gone.
+    GiveUp,
 }
 
 #[derive(Deserialize)]
@@ -118,11 +122,12 @@ struct FinishDocument<'a> {
 }
 
 impl Puller {
-    /// Pulls until it is told to finish and everything that it runs has ended.
-    pub(super) async fn run(self, mut told: watch::Receiver<Told>) -> Result<(), ReachError> {
+    /// Pulls until it is told to finish, or the server is gone, and everything that it runs has ended.
+    pub(super) async fn run(self, tell: watch::Sender<Told>) -> Result<(), ReachError> {
         let free = Arc::new(Semaphore::new(self.slots));
+        let mut told = tell.subscribe();
         let mut running = JoinSet::new();
-        let mut answered_at = Instant::now();
+        let mut away_since = None;
         let pulled = loop {
             while running.try_join_next().is_some() {}
             let leases = tokio::select! {
@@ -132,16 +137,18 @@ impl Puller {
             };
             match leases {
                 Ok(leases) => {
-                    answered_at = Instant::now();
+                    away_since = None;
                     for (lease, place) in leases {
                         running.spawn(self.clone().attend(lease, place, told.clone()));
                     }
                 }
-                Err(error) if is_passing(&error) && answered_at.elapsed() < AWAY => {
-                    tracing::warn!(target: "queue", %error, "the server did not answer and is asked again");
-                    self.find_server().await;
+                Err(error) => {
+                    let away = away_since.get_or_insert_with(Instant::now).elapsed();
+                    if let Err(error) = self.wait_for_server(error, away).await {
+                        tell.send_replace(Told::GiveUp);
+                        break Err(error);
+                    }
                 }
-                Err(error) => break Err(self.explain(error).await),
             }
         };
         while running.join_next().await.is_some() {}
@@ -205,7 +212,7 @@ impl Puller {
                 }
             }
         };
-        self.finish(at, finish).await;
+        self.finish(at, finish, &told).await;
         drop(place);
     }
 
@@ -223,19 +230,30 @@ impl Puller {
         }
     }
 
+    /// Waits a little for a server that did not answer and has been `away` for so long. An error if it is given up: it
+    /// ended and nobody owns the data directory, or it is there and does not answer.
+    async fn wait_for_server(&self, error: ReachError, away: Duration) -> Result<(), ReachError> {
+        if !is_passing(&error) {
+            return Err(error);
+        }
+        if away >= self.away
+            && let Err(gone @ ReachError::Gone { .. }) = reach::find_again(&self.data_dir, &self.client).await
+        {
+            return Err(gone);
+        }
+        if away >= self.away + ENDING {
+            return Err(error);
+        }
+        tracing::warn!(target: "queue", %error, "the server did not answer and is asked again");
+        self.find_server().await;
+        Ok(())
+    }
+
     /// Looks after a while where the server is now: it may have been started again.
     async fn find_server(&self) {
         tokio::time::sleep(ASK_AGAIN).await;
         // One that is not there yet is looked for again when it did not answer again.
         drop(reach::find_again(&self.data_dir, &self.client).await);
-    }
-
-    /// What `error` means, if it means that there is no server any more.
-    async fn explain(&self, error: ReachError) -> ReachError {
-        match reach::find_again(&self.data_dir, &self.client).await {
-            Err(gone @ ReachError::Gone { .. }) if is_passing(&error) => gone,
-            Ok(()) | Err(_) => error,
-        }
     }
 
     async fn note(&self, at: LeaseRef, note: &Json) {
@@ -245,14 +263,18 @@ impl Puller {
     }
 
     /// Says how the attempt ended, more than once if need be: saying it twice changes nothing.
-    async fn finish(&self, at: LeaseRef, mut finish: Finish) {
+    async fn finish(&self, at: LeaseRef, mut finish: Finish, told: &watch::Receiver<Told>) {
         finish.bound();
         let document = finish_document(at, &finish);
         let began = Instant::now();
         loop {
             let answer = self.client.post::<Value>(&job_path(at, "finish"), &document).await;
             match answer {
-                Err(error) if is_passing(&error) && began.elapsed() < AWAY => self.find_server().await,
+                Err(error)
+                    if is_passing(&error) && began.elapsed() < self.away && *told.borrow() < Told::GiveUp =>
+                {
+                    self.find_server().await;
+                }
                 Err(error) => {
                     tracing::warn!(target: "queue", job = %at.job, %error, "an attempt's end was not taken");
                     return;

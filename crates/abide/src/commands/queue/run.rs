@@ -3,6 +3,7 @@
 use std::future::{Future, pending};
 use std::io::{self, IsTerminal};
 use std::path::{Path as FilePath, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,47 +87,106 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
         .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
     let downloads = Downloads::new(downloads::fetcher(&config.fetch)?, dir, config.downloads.reserve_bytes);
-    let worker = Counted { worker: downloads.clone(), tally: tally.clone() };
+    let running = Running { config, args, export, output, queue, slots, tally, downloads };
     runtime()?.block_on(async {
-        let told = told_to_stop().map_err(Failure::System)?;
+        let mut told = pin!(told_to_stop().map_err(Failure::System)?);
         set_limits(config, &limits).await?;
+        let began = Instant::now();
+        let ended = loop {
+            match running.within_reach(began, told.as_mut()).await {
+                // Whoever comes next finds the directory free, and takes it.
+                Err(Failure::Reach(gone @ ReachError::Gone { .. })) => {
+                    output.message(&format!("Downloads go on: {gone}"), &json!({ "server": "gone" }));
+                }
+                ended => break ended?,
+            }
+        };
+        report(ended, &running.tally, began, output)
+    })
+}
+
+/// A run: what it was asked for, and what it has done.
+struct Running<'a> {
+    config: &'a Config,
+    args: &'a RunArgs,
+    export: Option<&'a Export>,
+    output: Output,
+    queue: QueueName,
+    slots: usize,
+    tally: Tally,
+    downloads: Downloads,
+}
+
+impl Running<'_> {
+    /// Runs in this process, or for the server that owns the data directory, as long as that is there.
+    async fn within_reach(&self, began: Instant, told: impl Future<Output = ()>) -> Result<Why, Failure> {
+        let Running { config, export, slots, .. } = self;
+        let worker = Counted { worker: self.downloads.clone(), tally: self.tally.clone() };
         let reach = Reach::open(config, Missing::Create, || {
             let mut hosted = Hosted { export: export.cloned(), ..Hosted::for_commands(config)? };
-            hosted.registry.worker(queue.as_str(), DOWNLOAD, slots, worker.clone())?;
+            hosted.services.downloads = Some(self.downloads.meter().clone());
+            hosted.registry.worker(self.queue.as_str(), DOWNLOAD, *slots, worker.clone())?;
             Ok(hosted)
         })
         .await?;
-        let client = reach.client().clone();
-        let began = Instant::now();
         let pulling = match &reach {
             Reach::Server(client) => {
-                let puller = Puller {
-                    client: client.clone(),
-                    data_dir: config.store.data_dir.clone(),
-                    name: format!("queue-run-{}", std::process::id()),
-                    queue: queue.to_string(),
-                    kind: DOWNLOAD,
-                    slots,
-                    lease_ms: config.jobs.lease_ms,
-                    worker: Arc::new(worker),
-                    tally: tally.clone(),
-                    telemetry: export.map_or_else(|| Arc::new(LogsOnly) as Arc<_>, Export::spans),
-                };
-                Some(Pulling::start(puller))
+                export.iter().for_each(|export| export.count_downloads(self.downloads.meter()));
+                Some(Pulling::start(self.puller(client, worker)))
             }
             Reach::Own(..) => None,
         };
         let place = if pulling.is_some() { "for the running server" } else { "in this process" };
         let text = format!("Starting {slots} workers {place}...");
-        output.message(&text, &json!({ "workers": slots, "of_a_server": pulling.is_some() }));
-        let watched = watch(&client, args, &tally, &downloads, told, output);
+        self.output.message(&text, &json!({ "workers": slots, "of_a_server": pulling.is_some() }));
+        let client = reach.client().clone();
+        let watched = self.watch(&client, began, told);
         let ended = match pulling {
             None => watched.await,
             Some(pulling) => pulling.beside(config.server.drain_ms, watched).await,
         };
         reach.close().await;
-        report(ended?, &tally, began, output)
-    })
+        ended
+    }
+
+    fn puller(&self, client: &Client, worker: Counted<Downloads>) -> Puller {
+        let config = self.config;
+        Puller {
+            client: client.clone(),
+            data_dir: config.store.data_dir.clone(),
+            name: format!("queue-run-{}", std::process::id()),
+            queue: self.queue.to_string(),
+            kind: DOWNLOAD,
+            slots: self.slots,
+            lease_ms: config.jobs.lease_ms,
+            away: Duration::from_millis(config.downloads.server_away_ms),
+            worker: Arc::new(worker),
+            tally: self.tally.clone(),
+            telemetry: self.export.map_or_else(|| Arc::new(LogsOnly) as Arc<_>, Export::spans),
+        }
+    }
+
+    /// Shows how far it is until there is a reason to end.
+    async fn watch(
+        &self,
+        client: &Client,
+        began: Instant,
+        told: impl Future<Output = ()>,
+    ) -> Result<Why, Failure> {
+        let Running { args, tally, downloads, output, .. } = self;
+        let seconds_over = async {
+            match args.max_seconds.and_then(|seconds| began.checked_add(Duration::from_secs(seconds))) {
+                Some(over_at) => tokio::time::sleep_until(over_at).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = told => Ok(Why::ToldToStop),
+            () = seconds_over => Ok(Why::MaxSeconds),
+            () = tally.used_up() => Ok(Why::MaxJobs),
+            drained = look(client, args, tally, downloads, *output) => drained.map(|()| Why::Drained),
+        }
+    }
 }
 
 /// What the flags say about limits.
@@ -177,8 +237,8 @@ struct Pulling {
 
 impl Pulling {
     fn start(puller: Puller) -> Pulling {
-        let (tell, told) = watch::channel(Told::Run);
-        Pulling { tell, puller: tokio::spawn(puller.run(told)) }
+        let (tell, _) = watch::channel(Told::Run);
+        Pulling { puller: tokio::spawn(puller.run(tell.clone())), tell }
     }
 
     /// Pulls until `watched` says why to end, then lets what runs finish, and stops it when half of the time is over.
@@ -201,31 +261,11 @@ impl Pulling {
                 joined(puller.await)
             }
         };
-        pulled?;
-        why
-    }
-}
-
-/// Shows how far it is until there is a reason to end.
-async fn watch(
-    client: &Client,
-    args: &RunArgs,
-    tally: &Tally,
-    downloads: &Downloads,
-    told: impl Future<Output = ()>,
-    output: Output,
-) -> Result<Why, Failure> {
-    let seconds_over = async {
-        match args.max_seconds {
-            Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
-            None => pending().await,
+        match pulled {
+            // There is a reason to end anyway.
+            Ok(()) | Err(ReachError::Gone { .. }) => why,
+            Err(error) => Err(error.into()),
         }
-    };
-    tokio::select! {
-        () = told => Ok(Why::ToldToStop),
-        () = seconds_over => Ok(Why::MaxSeconds),
-        () = tally.used_up() => Ok(Why::MaxJobs),
-        drained = look(client, args, tally, downloads, output) => drained.map(|()| Why::Drained),
     }
 }
 
@@ -304,7 +344,7 @@ async fn is_drained(
             .with("state", Some(state))
             .with("queue", Some(queue))
             .with("kind", Some(DOWNLOAD));
-        match reach::list(client, &path, "jobs", 1).await {
+        match reach::list(client, &path, 1).await {
             Ok(listed) if listed.items.is_empty() => {}
             Ok(_) => return Ok(false),
             Err(error) if is_waited_for(&error) => return Ok(false),

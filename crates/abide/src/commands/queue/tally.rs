@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use abide_core::job::{AttemptEnd, Finish, JobId, Lease, RetryWish};
+use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, RetryWish};
 use abide_engine::{JobContext, Worker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -90,7 +90,7 @@ impl Tally {
     fn end(&self, lease: &Lease, finish: &Finish) {
         let mut state = self.lock();
         state.running -= 1;
-        if finish.end == AttemptEnd::HandedBack {
+        if is_uncounted(finish) {
             state.budget = state.budget.map(|budget| budget + 1);
         }
         if state.ended.add(lease, finish) {
@@ -124,16 +124,15 @@ struct Size {
 impl Ended {
     /// Whether the job waits for another attempt.
     fn add(&mut self, lease: &Lease, finish: &Finish) -> bool {
-        match &finish.end {
-            AttemptEnd::Done { result } => {
-                self.done += 1;
-                self.bytes += result.decode::<Size>().map_or(0, |result| result.size);
-            }
-            AttemptEnd::Skipped { .. } => self.skipped += 1,
-            AttemptEnd::Error { retry: RetryWish::Never, .. } => self.failed += 1,
-            AttemptEnd::Error { .. } if lease.failures + 1 >= lease.max_attempts => self.failed += 1,
-            AttemptEnd::Error { .. } => return true,
-            AttemptEnd::HandedBack => self.handed_back += 1,
+        match lease.becomes(&finish.end) {
+            JobState::Done => self.done += 1,
+            JobState::Skipped => self.skipped += 1,
+            JobState::Failed => self.failed += 1,
+            JobState::Scheduled => return true,
+            JobState::Ready | JobState::Running | JobState::Cancelled => self.handed_back += 1,
+        }
+        if let AttemptEnd::Done { result } = &finish.end {
+            self.bytes += result.decode::<Size>().map_or(0, |result| result.size);
         }
         false
     }
@@ -141,6 +140,14 @@ impl Ended {
     /// Jobs that are over.
     pub(super) fn over(&self) -> u64 {
         self.done + self.skipped + self.failed
+    }
+}
+
+/// Whether the attempt is as if it had not been.
+fn is_uncounted(finish: &Finish) -> bool {
+    match finish.end {
+        AttemptEnd::HandedBack | AttemptEnd::Error { retry: RetryWish::UncountedAfterMs(_), .. } => true,
+        AttemptEnd::Done { .. } | AttemptEnd::Skipped { .. } | AttemptEnd::Error { .. } => false,
     }
 }
 

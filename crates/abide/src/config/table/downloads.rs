@@ -38,5 +38,10 @@ section! {
             kind: Kind::Integer { min: 0, max: 86_400_000 },
             default: DefaultValue::Integer(600_000),
         }
+        /// How long queue run waits for its server to come back before it goes on without one.
+        server_away_ms: u64 = {
+            kind: Kind::Integer { min: 0, max: 3_600_000 },
+            default: DefaultValue::Integer(60_000),
+        }
     }
 }

@@ -148,7 +148,7 @@ pub(crate) fn doc_of_flag(flag: &str) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::{Config, OPTIONS};
+    use super::{Config, DefaultValue, OPTIONS};
     use crate::config::kind::Kind;
     use crate::config::option::OptionSpec;
     use crate::config::{Inputs, Surroundings, Value, resolve};
@@ -202,6 +202,28 @@ mod tests {
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "two options share a variable");
         let flags: Vec<&str> = OPTIONS.iter().filter_map(|spec| spec.flag).collect();
         assert_eq!(flags.iter().collect::<BTreeSet<_>>().len(), flags.len(), "two options share a flag");
+    }
+
+    #[test]
+    fn the_options_of_the_queue_are_documented_as_they_are() {
+        let page = include_str!("../../../../../docs/queue.md");
+        for spec in OPTIONS.iter().filter(|spec| ["fetch", "downloads"].contains(&spec.section)) {
+            let begins = format!("| `{}` | ", spec.name());
+            let row = page.lines().find_map(|line| line.strip_prefix(&begins));
+            let row = row.unwrap_or_else(|| panic!("docs/queue.md lacks a row {begins}"));
+            let default = match spec.default {
+                DefaultValue::Integer(number) => number.to_string(),
+                DefaultValue::Text("") => "empty".to_owned(),
+                DefaultValue::Text(text) => format!("`{text}`"),
+                DefaultValue::Cores | DefaultValue::UserDataDir => panic!("{begins}"),
+            };
+            let values = match spec.kind {
+                Kind::Integer { min, max } => format!(" | {min} to {max} | "),
+                Kind::Switch => " | `true`, `false` | ".to_owned(),
+                Kind::Text | Kind::Path | Kind::Address | Kind::Choice(_) => String::new(),
+            };
+            assert!(row.starts_with(&default) && row.contains(&values), "{begins}{row}");
+        }
     }
 
     #[test]
