@@ -52,7 +52,7 @@ fn decoded(jpeg: &[u8]) -> image::DynamicImage {
     image::load_from_memory(jpeg).unwrap()
 }
 
-/// In how many bands it comes and whether its sides are whole blocks is nothing that can be seen.
+/// A fiftieth more at the most, and never less like. In how many bands it comes and whether its sides are whole blocks is nothing that can be seen.
 #[test]
 fn the_default_is_as_small_and_as_like_as_mozjpeg_s_own() {
     for (width, height) in [(1_601, 1_403), (2_000, 1_300), (37, 9), (8, 700), (1, 1)] {
@@ -67,8 +67,8 @@ fn the_default_is_as_small_and_as_like_as_mozjpeg_s_own() {
             like(&ours),
             like(&theirs)
         );
-        assert!(ours.len() <= theirs.len() + theirs.len() / 100 + 200, "{} of {}", ours.len(), theirs.len());
-        assert!(like(&ours) >= like(&theirs) - 0.1, "{} of {}", like(&ours), like(&theirs));
+        assert!(ours.len() <= theirs.len() + theirs.len() / 50 + 200, "{} of {}", ours.len(), theirs.len());
+        assert!(like(&ours) >= like(&theirs) - 0.05, "{} of {}", like(&ours), like(&theirs));
         assert!(ours.windows(2).any(|two| two == [0xff, 0xc2]), "progressive");
         // Another decoder sees the same.
         let gray = decoded(&ours).to_luma8();
@@ -78,8 +78,8 @@ fn the_default_is_as_small_and_as_like_as_mozjpeg_s_own() {
         let ours = convert(page(width, height, 1, &gray), Preset::Default);
         let theirs = by_mozjpeg(ColorSpace::JCS_GRAYSCALE, width, height, &gray);
         let like = |jpeg: &[u8]| psnr(decoded(jpeg).to_luma8().as_raw(), &gray);
-        assert!(ours.len() <= theirs.len() + theirs.len() / 100 + 200, "{} of {}", ours.len(), theirs.len());
-        assert!(like(&ours) >= like(&theirs) - 0.1, "{} of {}", like(&ours), like(&theirs));
+        assert!(ours.len() <= theirs.len() + theirs.len() / 50 + 200, "{} of {}", ours.len(), theirs.len());
+        assert!(like(&ours) >= like(&theirs) - 0.05, "{} of {}", like(&ours), like(&theirs));
     }
 }
 
