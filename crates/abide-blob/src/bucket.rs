@@ -2,7 +2,9 @@
 
 use crate::error::BlobError;
 use crate::key::Key;
-use crate::reference;
+use crate::reference::{self, Sharing};
+use crate::unfinished;
+use abide_core::time::Time;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
@@ -172,13 +174,34 @@ impl Bucket {
         }
     }
 
-    /// Puts a file: in a directory by sharing its blocks if the file system can, on S3 in parts.
+    /// Puts a file: in a directory by sharing its blocks if the file system can or as another name of it, on S3 in parts.
     pub async fn put_file(&self, key: &Key, source: &Path, content_type: &str) -> Result<u64, BlobError> {
+        self.put_shared(key, source, content_type, Sharing::Name).await
+    }
+
+    /// Puts a file that stays somebody else's: where a directory cannot share its blocks, it refers to the file, which must
+    /// stay as it is as long as the blob is wanted.
+    pub async fn put_reference(
+        &self,
+        key: &Key,
+        source: &Path,
+        content_type: &str,
+    ) -> Result<u64, BlobError> {
+        self.put_shared(key, source, content_type, Sharing::Reference).await
+    }
+
+    async fn put_shared(
+        &self,
+        key: &Key,
+        source: &Path,
+        content_type: &str,
+        sharing: Sharing,
+    ) -> Result<u64, BlobError> {
         match &self.0 {
             Place::Directory { store, .. } => {
                 let to = store.path_to_filesystem(key.path()).map_err(|error| BlobError::at(key, error))?;
                 let (source, at) = (source.to_owned(), key.clone());
-                let brought = tokio::task::spawn_blocking(move || place(&source, &to));
+                let brought = tokio::task::spawn_blocking(move || place(&source, &to, sharing));
                 let brought = brought.await.map_err(std::io::Error::other).and_then(|brought| brought);
                 brought.map_err(|error| BlobError::Failed { key: at.to_string(), reason: error.to_string() })
             }
@@ -197,6 +220,19 @@ impl Bucket {
                 self.put_stream(key, Box::pin(pieces), content_type, u64::MAX).await
             }
         }
+    }
+
+    /// Puts a blob of another bucket by sharing its bytes. Whether that can be: both are in directories, and the blob is not
+    /// somebody else's file.
+    pub async fn share(&self, key: &Key, from: &Bucket, source: &Key) -> Result<bool, BlobError> {
+        let (Place::Directory { .. }, Place::Directory { store, .. }) = (&self.0, &from.0) else {
+            return Ok(false);
+        };
+        let path = store.path_to_filesystem(source.path()).map_err(|error| BlobError::at(source, error))?;
+        if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
+            return Ok(false);
+        }
+        self.put_file(key, &path, "application/octet-stream").await.map(|_| true)
     }
 
     /// A blob's size.
@@ -274,9 +310,19 @@ impl Bucket {
             deleted += 1;
         }
         if let Place::Directory { root, .. } = &self.0 {
+            unfinished::remove(&root.join(prefix.as_str()), Time(i64::MAX));
             remove_empty(&root.join(prefix.as_str()));
         }
         Ok(deleted)
+    }
+
+    /// Removes from a directory what writes left behind that were cut off before `until`. How many there were. It waits for
+    /// the disk.
+    pub fn remove_unfinished(&self, until: Time) -> u64 {
+        match &self.0 {
+            Place::Directory { root, .. } => unfinished::remove(root, until),
+            Place::S3(_) => 0,
+        }
     }
 
     /// A URL of the S3 service itself that allows one request for `for_how_long`; none for a directory, whose URLs a
@@ -299,7 +345,7 @@ impl Bucket {
 }
 
 /// Brings a file to its place in a directory, whole or not at all.
-fn place(source: &Path, to: &Path) -> std::io::Result<u64> {
+fn place(source: &Path, to: &Path, sharing: Sharing) -> std::io::Result<u64> {
     let folder = to.parent().ok_or_else(|| std::io::Error::other("a key has a place in its bucket"))?;
     std::fs::create_dir_all(folder)?;
     let name = to.file_name().and_then(|name| name.to_str()).unwrap_or("blob");
@@ -308,7 +354,7 @@ fn place(source: &Path, to: &Path) -> std::io::Result<u64> {
         .map(|n| folder.join(format!("{name}#{}", n + 1_000_000)))
         .find(|temporary| !temporary.exists())
         .ok_or_else(|| std::io::Error::other("too many unfinished writes of one key"))?;
-    let placed = reference::bring(source, &temporary).and_then(|_| {
+    let placed = reference::bring(source, &temporary, sharing).and_then(|_| {
         let bytes = std::fs::metadata(&temporary)?.len();
         std::fs::rename(&temporary, to)?;
         // Renaming one of two names of a file over the other does nothing and leaves both.

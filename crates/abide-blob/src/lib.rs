@@ -12,6 +12,7 @@ mod error;
 mod key;
 mod reference;
 mod signer;
+mod unfinished;
 
 pub use bucket::{Bucket, ByteStream, Found, S3Options};
 pub use error::{BadKey, BlobError};

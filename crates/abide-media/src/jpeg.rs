@@ -2,6 +2,9 @@
 
 mod decode;
 mod encode;
+mod quick;
+mod segments;
+mod small;
 
 pub(crate) use decode::{
     Meaning, decode_luma, decode_pixels, decode_samples, header, rgb_of_inks, rgb_of_ycbcr,
@@ -35,10 +38,11 @@ impl Default for JpegSettings {
     }
 }
 
-/// What the encoder keeps of so many pixels: coefficients of 16 bits, twice while scans are searched, chroma at a quarter.
+/// What the encoder holds of so many pixels, at most: coefficients of 16 bits and which of them are not zero, chroma at a
+/// quarter, and the file.
 pub(crate) fn encoder_memory(pixels: u64, colour: Colour) -> u64 {
     match colour {
-        Colour::Gray => pixels * 5,
-        Colour::Rgb => pixels * 7,
+        Colour::Gray => pixels * 4,
+        Colour::Rgb => pixels * 6,
     }
 }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use hayro::hayro_interpret::InterpreterSettings;
+use hayro::hayro_syntax::object::Dict;
 use hayro::hayro_syntax::page::Page;
 use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro::vello_cpu::color::palette::css::WHITE;
@@ -108,7 +109,20 @@ fn open(data: Vec<u8>, bounds: &Bounds) -> Result<Pdf, MediaError> {
         return Err(MediaError::NoPages);
     }
     within("the number of pages", pdf.pages().len() as u64, u64::from(bounds.pages))?;
-    Ok(pdf)
+    let found = pdf.pages().len();
+    match said_pages(&pdf) {
+        Some(said) if said > found => {
+            Err(MediaError::damaged(format!("it says that it has {said} pages, and {found} can be found")))
+        }
+        _ => Ok(pdf),
+    }
+}
+
+/// How many pages the document says that it has. The library leaves out those that it does not find.
+fn said_pages(pdf: &Pdf) -> Option<usize> {
+    let root: Dict<'_> = pdf.xref().get(pdf.xref().root_id())?;
+    let pages: Dict<'_> = root.get(b"Pages".as_slice())?;
+    usize::try_from(pages.get::<i32>(b"Count".as_slice())?).ok()
 }
 
 /// Runs on a thread with room for what the library recurses; what panics there is a damaged file.

@@ -64,6 +64,10 @@ impl Batch {
         if let Some(other) = report.task_id.as_ref().filter(|other| **other != task.task_id) {
             return Err(No::OtherTask(other.clone()).into());
         }
+        let batch = turn.object().name.as_str();
+        if let Some(other) = report.batch_id.as_ref().filter(|other| *other != batch) {
+            return Err(No::OtherTask(other.clone()).into());
+        }
         if let Some(pages) = report.outputs.as_ref().map(Vec::len).filter(|pages| *pages > PAGES_PER_PART) {
             return Err(No::LongReport(pages).into());
         }

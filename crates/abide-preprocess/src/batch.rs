@@ -324,6 +324,8 @@ impl Batch {
         if let Some(kind) = self.options.tell.as_ref().filter(|_| is_wanted) {
             let to = abide_core::object::ObjectKey::new(kind, message.batch_id.as_str())?;
             turn.send(&to, &jobs::Preprocessed { preprocessed: message })?;
+            // A message that is in the commit arrives.
+            flow.state.delivery = flow.state.delivery.or(Some(Delivery::Delivered));
         }
         flow.note(turn, flow.state.shown())
     }

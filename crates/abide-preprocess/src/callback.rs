@@ -71,7 +71,7 @@ impl Service {
         let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
         let task_id = attempt.task_id.clone();
         let answer = bring(&self.site().await, batch, attempt, signature, report).await?;
-        self.metrics().called_back(succeeded, pixels.unwrap_or(0));
+        self.metrics().called_back(&task_id, succeeded, pixels.unwrap_or(0));
         self.heard().came(&task_id);
         Ok(answer)
     }

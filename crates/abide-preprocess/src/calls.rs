@@ -325,6 +325,8 @@ pub struct InputDocument {
     pub place: Place,
     /// Its name.
     pub file_name: String,
+    /// Where it was for whoever uploaded it.
+    pub logical_path: String,
     /// How it ended.
     #[serde(flatten)]
     pub end: crate::file::InputEnd,

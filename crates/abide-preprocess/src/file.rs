@@ -125,6 +125,9 @@ impl Record for FileRow {}
 pub struct Fared {
     /// Its name, kept although the file may be replaced.
     pub file_name: String,
+    /// Where it was for whoever uploaded it.
+    #[serde(default)]
+    pub logical_path: String,
     /// Not over.
     pub open: u32,
     /// Completed.

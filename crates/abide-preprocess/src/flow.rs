@@ -93,7 +93,8 @@ impl<'a> Flow<'a> {
             0 => format!("no phase takes {} of the type {:?}", file.file_name, file.content_type),
             _ => String::new(),
         };
-        let fared = Fared { file_name: file.file_name.clone(), open, reason, ..Fared::default() };
+        let (file_name, logical_path) = (file.file_name.clone(), file.logical_path.clone());
+        let fared = Fared { file_name, logical_path, open, reason, ..Fared::default() };
         self.state.ledger.total += 1;
         *self.state.ledger.of(&fared.end()) += 1;
         Ok(turn.put(&file_key(place), &FileRow { file: Some(file), fared: Some(fared) })?)

@@ -1,6 +1,8 @@
 //! What the service counts: a few numbers that only grow, and one that shows what is under way.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use tokio::time::Instant;
 
 /// Numbers since the process began.
@@ -10,6 +12,9 @@ pub struct Metrics {
     in_flight: AtomicU64,
     callbacks: AtomicU64,
     callbacks_failed: AtomicU64,
+    callback_ms: AtomicU64,
+    // When each worker that is under way was started, by its task: locked for a lookup at a time.
+    began: Mutex<HashMap<String, Instant>>,
     runs: AtomicU64,
     run_ms: AtomicU64,
     bytes_in: AtomicU64,
@@ -27,6 +32,8 @@ pub struct Numbers {
     pub callbacks_succeeded_total: u64,
     /// Callbacks that told of failure.
     pub callbacks_failed_total: u64,
+    /// Milliseconds from the start of workers to their callbacks, of all that called back.
+    pub callback_ms_total: u64,
     /// Workers that ended.
     pub runs_total: u64,
     /// Milliseconds from the start of a worker to its end, which follows its callback, of all that ended.
@@ -40,12 +47,19 @@ pub struct Numbers {
 /// A worker under way: it counts until this is dropped.
 pub(crate) struct InFlight<'a> {
     metrics: &'a Metrics,
+    task_id: String,
     began: Instant,
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ms = ms_since(self.began);
+        let mut began = self.metrics.began.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another attempt of the task may be under way already.
+        if began.get(&self.task_id) == Some(&self.began) {
+            began.remove(&self.task_id);
+        }
+        drop(began);
         self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.metrics.runs.fetch_add(1, Ordering::Relaxed);
         self.metrics.run_ms.fetch_add(ms, Ordering::Relaxed);
@@ -53,16 +67,22 @@ impl Drop for InFlight<'_> {
 }
 
 impl Metrics {
-    /// A worker is started on an input of so many bytes.
-    pub(crate) fn spawned(&self, input_bytes: u64) -> InFlight<'_> {
+    /// A worker is started for a task, on an input of so many bytes.
+    pub(crate) fn spawned(&self, task_id: &str, input_bytes: u64) -> InFlight<'_> {
+        let now = Instant::now();
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        began.insert(task_id.to_owned(), now);
+        drop(began);
         self.bytes_in.fetch_add(input_bytes, Ordering::Relaxed);
         self.spawned.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight { metrics: self, began: Instant::now() }
+        InFlight { metrics: self, task_id: task_id.to_owned(), began: now }
     }
 
-    /// A worker called back, having made so many pixels.
-    pub fn called_back(&self, succeeded: bool, pixels: u64) {
+    /// The worker of a task called back, having made so many pixels.
+    pub(crate) fn called_back(&self, task_id: &str, succeeded: bool, pixels: u64) {
+        let began = self.began.lock().unwrap_or_else(PoisonError::into_inner).get(task_id).copied();
+        self.callback_ms.fetch_add(began.map_or(0, ms_since), Ordering::Relaxed);
         let counted = if succeeded { &self.callbacks } else { &self.callbacks_failed };
         counted.fetch_add(1, Ordering::Relaxed);
         self.pixels.fetch_add(pixels, Ordering::Relaxed);
@@ -77,10 +97,15 @@ impl Metrics {
             in_flight: read(&self.in_flight),
             callbacks_succeeded_total: read(&self.callbacks),
             callbacks_failed_total: read(&self.callbacks_failed),
+            callback_ms_total: read(&self.callback_ms),
             runs_total: read(&self.runs),
             run_ms_total: read(&self.run_ms),
             input_bytes_total: read(&self.bytes_in),
             pixels_total: read(&self.pixels),
         }
     }
+}
+
+fn ms_since(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

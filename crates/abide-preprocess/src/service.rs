@@ -46,6 +46,8 @@ pub struct Telling {
     pub cdn_public_url: String,
     /// `fast`, or nothing.
     pub preset: String,
+    /// Dots per inch of pages that are drawn, if not the usual.
+    pub pdf_dpi: Option<u16>,
 }
 
 impl Default for Telling {
@@ -59,6 +61,7 @@ impl Default for Telling {
             cdn_api_url: String::new(),
             cdn_public_url: String::new(),
             preset: String::new(),
+            pdf_dpi: None,
         }
     }
 }

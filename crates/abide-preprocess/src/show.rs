@@ -118,7 +118,12 @@ pub(crate) fn output(turn: &mut Turn<'_>, page: &FilePage) -> Result<OutputAnswe
 pub(crate) fn inputs(turn: &mut Turn<'_>, page: &FilePage) -> Result<InputsAnswer, Halt<No>> {
     let (rows, next) = file_rows(turn, page)?;
     let inputs = rows.into_iter().filter_map(|(place, row)| {
-        row.fared.map(|fared| InputDocument { place, end: fared.end(), file_name: fared.file_name })
+        row.fared.map(|fared| InputDocument {
+            place,
+            end: fared.end(),
+            file_name: fared.file_name,
+            logical_path: fared.logical_path,
+        })
     });
     Ok(InputsAnswer { inputs: inputs.collect(), next })
 }

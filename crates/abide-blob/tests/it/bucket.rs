@@ -4,6 +4,7 @@ use crate::s3_server;
 use abide_blob::{Access, BlobError, Bucket, Key, S3Options};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -87,6 +88,65 @@ async fn a_directory_is_a_bucket() {
     let left: Vec<_> = std::fs::read_dir(root.path().join("bucket/staging")).unwrap().collect();
     assert!(left.iter().all(|entry| entry.as_ref().unwrap().file_name() != "b"), "{left:?}");
     assert_eq!(bucket.presigned(&key("a"), Access::Get, Duration::from_secs(1)).await.unwrap(), None);
+}
+
+/// Bytes that are on the same disk already are shared, not copied.
+#[tokio::test]
+async fn originals_are_shared_with_their_source_and_between_buckets() {
+    let root = tempfile::tempdir().unwrap();
+    let [staging, archive] =
+        ["staging", "archive"].map(|name| Bucket::directory(&root.path().join(name)).unwrap());
+    let source = root.path().join("scan.tif");
+    std::fs::write(&source, "a scan").unwrap();
+    staging.put_file(&key("b/scan.tif"), &source, "image/tiff").await.unwrap();
+    assert!(archive.share(&key("b/original.tif"), &staging, &key("b/scan.tif")).await.unwrap());
+    assert_eq!(archive.get_bytes(&key("b/original.tif"), 9).await.unwrap(), "a scan");
+    let absent = archive.share(&key("b/none.tif"), &staging, &key("b/none.tif")).await;
+    assert!(absent.is_err(), "{absent:?}");
+    let links = std::fs::metadata(&source).unwrap().nlink();
+    let clone = std::fs::File::create(root.path().join("clone")).unwrap();
+    if rustix::fs::ioctl_ficlone(&clone, std::fs::File::open(&source).unwrap()).is_ok() {
+        eprintln!("not looked at: this file system shares blocks, which cannot be seen");
+    } else {
+        let inode = |path: &str| std::fs::metadata(root.path().join(path)).unwrap().ino();
+        assert_eq!(inode("staging/b/scan.tif"), inode("scan.tif"));
+        assert_eq!(inode("archive/b/original.tif"), inode("scan.tif"));
+    }
+    // One that stays its owner's is not even known to be used.
+    staging.put_reference(&key("b/theirs.tif"), &source, "image/tiff").await.unwrap();
+    assert_eq!(staging.get_bytes(&key("b/theirs.tif"), 9).await.unwrap(), "a scan");
+    assert_eq!(keys(&staging, "b").await.len(), 2);
+    assert_eq!(std::fs::metadata(&source).unwrap().nlink(), links, "it has no more names than before");
+    let kept = archive.share(&key("b/theirs.tif"), &staging, &key("b/theirs.tif")).await.unwrap();
+    assert!(!kept || links == 1, "and is not archived by reference");
+    staging.delete(&key("b/theirs.tif")).await.unwrap();
+    assert_eq!(std::fs::read(&source).unwrap(), b"a scan");
+    // What comes in its place later does not reach the others.
+    staging.put(&key("b/scan.tif"), Bytes::from_static(b"another"), "image/tiff").await.unwrap();
+    assert_eq!(std::fs::read(&source).unwrap(), b"a scan");
+    assert_eq!(archive.get_bytes(&key("b/original.tif"), 9).await.unwrap(), "a scan");
+}
+
+/// A process that is killed while it writes leaves `NAME#1`.
+#[tokio::test]
+async fn what_unfinished_writes_left_is_removed_and_nothing_else() {
+    let root = tempfile::tempdir().unwrap();
+    let bucket = Bucket::directory(root.path()).unwrap();
+    for at in ["b/page#12.tif", "b/c/other.tif"] {
+        bucket.put(&key(at), Bytes::from_static(b"kept"), "image/tiff").await.unwrap();
+    }
+    let left = ["b/scan.tif#1", "b/c/scan.tif#1000000", "d/scan.tif#2"];
+    std::fs::create_dir(root.path().join("d")).unwrap();
+    for (age_s, path) in [(7_200, left[0]), (7_200, left[1]), (60, left[2])] {
+        let file = std::fs::File::create(root.path().join(path)).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(10_000 - age_s)).unwrap();
+    }
+    assert_eq!(bucket.remove_unfinished(abide_core::time::Time(10_000_000 - 3_600_000)), 2);
+    let there = |path: &str| root.path().join(path).exists();
+    assert_eq!(left.map(there), [false, false, true], "one that was just written to may be under way");
+    assert!(there("b/page#12.tif") && there("b/c/other.tif"));
+    bucket.delete_all(&key("d")).await.unwrap();
+    assert!(!there("d"), "a folder that is emptied goes, whatever was left in it");
 }
 
 #[tokio::test]

@@ -1,18 +1,20 @@
 //! Pixels to JPEG.
 
 use std::any::Any;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use mozjpeg::{ColorSpace, Compress, PixelDensity, PixelDensityUnit};
-
+use super::quick::Quick;
+use super::small::Small;
 use super::{JpegSettings, Preset};
 use crate::bounds::JPEG_SIDE;
 use crate::error::{MediaError, within};
-use crate::pixels::{Attached, Colour, Length, Raster};
+use crate::pixels::{Attached, Colour, Raster};
 
 /// A JPEG that grows by rows.
-pub(crate) struct Encoder {
-    started: mozjpeg::compress::CompressStarted<Vec<u8>>,
+pub(crate) enum Encoder {
+    Small(Box<Small>),
+    Quick(Box<Quick>),
 }
 
 impl Encoder {
@@ -24,45 +26,34 @@ impl Encoder {
         settings: JpegSettings,
     ) -> Result<Encoder, MediaError> {
         within("the longer side in pixels", u64::from(width.max(height)), u64::from(JPEG_SIDE))?;
+        let quality = settings.quality.clamp(1, 100);
+        let (width, height) = (width as u16, height as u16);
         caught(|| {
-            let mut compress = Compress::new(match colour {
-                Colour::Gray => ColorSpace::JCS_GRAYSCALE,
-                Colour::Rgb => ColorSpace::JCS_RGB,
-            });
-            if settings.preset == Preset::Fast {
-                compress.set_fastest_defaults();
-            }
-            compress.set_size(width as usize, height as usize);
-            compress.set_quality(f32::from(settings.quality.clamp(1, 100)));
-            if settings.preset == Preset::Default {
-                compress.set_progressive_mode();
-                compress.set_optimize_scans(true);
-            }
-            if colour == Colour::Rgb {
-                compress.set_chroma_sampling_pixel_sizes((2, 2), (2, 2));
-            }
-            if let Some(resolution) = attached.resolution {
-                let unit = match resolution.per {
-                    Length::Inch => PixelDensityUnit::Inches,
-                    Length::Centimetre => PixelDensityUnit::Centimeters,
-                };
-                compress.set_pixel_density(PixelDensity { unit, x: resolution.across, y: resolution.down });
-            }
-            let mut started = compress.start_compress(Vec::new())?;
-            if let Some(profile) = &attached.profile {
-                started.write_icc_profile(profile);
-            }
-            Ok(Encoder { started })
+            Ok(match settings.preset {
+                Preset::Default => {
+                    let small = Small::new((width.into(), height.into()), colour, attached, quality)?;
+                    Encoder::Small(Box::new(small))
+                }
+                Preset::Fast => {
+                    Encoder::Quick(Box::new(Quick::new((width, height), colour, attached, quality)))
+                }
+            })
         })
     }
 
     /// Appends whole rows.
     pub(crate) fn rows(&mut self, rows: &[u8]) -> Result<(), MediaError> {
-        caught(|| self.started.write_scanlines(rows))
+        caught(|| match self {
+            Encoder::Small(small) => small.rows(rows),
+            Encoder::Quick(quick) => quick.rows(rows),
+        })
     }
 
     pub(crate) fn finish(self) -> Result<Vec<u8>, MediaError> {
-        caught(|| self.started.finish())
+        caught(|| match self {
+            Encoder::Small(small) => small.finish(),
+            Encoder::Quick(quick) => quick.finish(),
+        })
     }
 }
 
@@ -78,7 +69,7 @@ pub(crate) fn encode(
 }
 
 /// libjpeg reports by unwinding. What it cannot write is a picture that no JPEG can hold.
-fn caught<T>(work: impl FnOnce() -> std::io::Result<T>) -> Result<T, MediaError> {
+fn caught<T>(work: impl FnOnce() -> io::Result<T>) -> Result<T, MediaError> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(MediaError::unsupported(format!("this picture as JPEG ({error})"))),

@@ -8,7 +8,7 @@ use crate::pixels::{Attached, Colour, Length, Orientation, Resolution};
 /// Strips or tiles that one page may have.
 const CHUNKS: u64 = 1 << 20;
 /// What markers of a JPEG can carry.
-const PROFILE_BYTES: u64 = 255 * 65_519;
+const PROFILE_BYTES: u64 = 254 * 65_519;
 /// JPEG tables are four of each kind, well under this.
 const TABLES_BYTES: u64 = 64 << 10;
 /// Uncompressed strips are read in pieces of so many rows.

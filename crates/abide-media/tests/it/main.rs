@@ -5,6 +5,7 @@ mod corpus;
 mod fuzzer;
 mod hostile;
 mod images;
+mod jpegs;
 mod mutations;
 mod pdf_writer;
 mod pdfs;

@@ -79,6 +79,21 @@ fn documents_that_cannot_be_read_say_why() {
     ]);
     assert_eq!(convert(&none).1.unwrap_err().code(), "no_pages");
     assert_eq!(convert(b"%PDF-1.7\nnothing of a document follows").1.unwrap_err().code(), "damaged");
+    // Pages behind one that is lost would be taken for those before them.
+    let page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 90 90] >>".to_vec();
+    let lost = write(&[
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Kids [3 0 R 9 0 R 4 0 R] /Count 3 >>".to_vec(),
+        page.clone(),
+        page,
+    ]);
+    assert_eq!(
+        convert(&lost).1.unwrap_err().to_string(),
+        "the file is damaged: it says that it has 3 pages, and 2 can be found"
+    );
+    let book = document(90, 90, "", &["0 0 9 9 re f"; 4], &[]);
+    let cut = book.windows(6).rposition(|six| six == b"endobj").unwrap() - 200;
+    assert_eq!(convert(&book[..cut]).1.unwrap_err().code(), "damaged");
 }
 
 /// A page that consists of one image, with the stream of that image.

@@ -51,6 +51,9 @@ pub(super) async fn of(
     if input.output_r2_key.is_some() && input.output_r2_key != stem {
         set.extend(input.output_r2_key.clone().map(|key| ("OUTPUT_R2_KEY", key)));
     }
+    if order.tag == "pdf" {
+        set.extend(telling.pdf_dpi.map(|dpi| ("PDF_DPI", dpi.to_string())));
+    }
     if !telling.preset.is_empty() {
         set.insert("JPEG_PRESET", telling.preset.clone());
     }

@@ -74,7 +74,9 @@ impl Local {
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
             .envs(environment)
             .current_dir(dir.path())
-            .stdin(Stdio::null())
+            // It ends when we do, however we end: nobody else holds the other end of this.
+            .env("LIFELINE", "stdin")
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             // What a terminal tells us to stop with is not for workers: we stop them, and that is no failure of theirs.
@@ -87,6 +89,7 @@ impl Local {
                 return not_started(format!("{} cannot be started: {error}", self.program.display()));
             }
         };
+        let _lifeline = child.stdin.take();
         if let Err(error) = confine(&child, rooms) {
             // It ends with the handle to it.
             return not_started(format!("the bounds of a worker cannot be set: {error}"));

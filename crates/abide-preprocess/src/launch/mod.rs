@@ -12,6 +12,7 @@ use crate::calls::{BeginAnswer, Call};
 use crate::jobs::{Ended, Order, launch_limit};
 use crate::service::{Service, Telling};
 use crate::site::Site;
+use abide_blob::BlobError;
 use abide_core::job::{AttemptEnd, CoolDown, Finish, RetryWish};
 use abide_core::name::LimitKey;
 use abide_engine::worker::{Worker, done, failed, failed_for_good, skipped};
@@ -93,9 +94,11 @@ impl Launching {
         let environment = environment::of(&self.service, &site, &self.telling, &order).await;
         let environment = match environment {
             Ok(environment) => environment,
+            // No launch will ever find another name for it.
+            Err(BlobError::BadKey(error)) => return done(&Ended::Failed { reason: error.to_string() }),
             Err(error) => return failed(error.to_string()),
         };
-        let _counted = self.service.metrics().spawned(order.input.file_size);
+        let _counted = self.service.metrics().spawned(&order.attempt.task_id, order.input.file_size);
         let run = match &self.launcher {
             Launcher::Local(local) => local.run(&order, environment, job).await,
             Launcher::Fly(fly) => match self.client() {

@@ -33,6 +33,8 @@ pub struct Assignment {
     pub preset: Preset,
     /// `MEMORY_MB`.
     pub memory_mb: Option<u64>,
+    /// `PDF_DPI`.
+    pub pdf_dpi: Option<u16>,
 }
 
 /// How bytes are got at.
@@ -82,6 +84,9 @@ pub enum BadAssignment {
     /// A word that is not known.
     #[error("JPEG_PRESET is {0:?}, and default and fast are known")]
     Preset(String),
+    /// No number of dots.
+    #[error("PDF_DPI is {0:?}, and a whole number up to 65535 is needed")]
+    Dpi(String),
 }
 
 impl Assignment {
@@ -96,6 +101,7 @@ impl Assignment {
             Some("fast") => Preset::Fast,
             Some(other) => return Err(BadAssignment::Preset(other.to_owned())),
         };
+        let pdf_dpi = get("PDF_DPI").map(|text| text.parse().map_err(|_| BadAssignment::Dpi(text)));
         Ok(Assignment {
             task_id: need("TASK_ID")?,
             batch_id: need("BATCH_ID")?,
@@ -109,6 +115,7 @@ impl Assignment {
             cdn_public_url: get("CDN_PUBLIC_URL"),
             asset_id: get("ASSET_ID"),
             preset,
+            pdf_dpi: pdf_dpi.transpose()?,
             memory_mb: get("MEMORY_MB").and_then(|text| text.parse().ok()),
             input_r2_key,
         })

@@ -49,7 +49,8 @@ pub(super) fn tiff(assignment: &Assignment, input: &Path, dir: &Path) -> Result<
 
 /// A PDF to its pages.
 pub(super) fn pdf(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Made, Trouble> {
-    let settings = PdfSettings { jpeg: settings(assignment), ..PdfSettings::default() };
+    let dpi = assignment.pdf_dpi.unwrap_or(PdfSettings::default().dpi);
+    let settings = PdfSettings { jpeg: settings(assignment), dpi };
     let pages = abide_media::pdf_to_pages(input, &target(dir), settings, &bounds(assignment))?;
     let key = assignment.output_r2_key.as_deref();
     let stem = key.or_else(|| pdf_phase::stem(&assignment.input_r2_key)).unwrap_or(&assignment.input_r2_key);
@@ -74,8 +75,7 @@ fn paged(stem: &str, pages: Vec<PageFile>) -> Made {
         let r2_key = format!("{stem}{}", suffix(&page.path));
         pixels += u64::from(page.width) * u64::from(page.height);
         let text = page.text.map(|text| (format!("{stem}{}", suffix(&text.path)), text));
-        let content_type = "image/jpeg".to_owned();
-        uploads.push(Upload { which: Which::Staging, key: r2_key.clone(), path: page.path, content_type });
+        uploads.push(Upload::made(Which::Staging, r2_key.clone(), page.path, "image/jpeg"));
         outputs.push(PageOutput {
             page: page.page,
             file_name: name_of(&r2_key),
@@ -85,8 +85,7 @@ fn paged(stem: &str, pages: Vec<PageFile>) -> Made {
             text_r2_key: text.as_ref().map(|(key, _)| key.clone()),
         });
         if let Some((key, text)) = text {
-            let content_type = "text/plain; charset=utf-8".to_owned();
-            uploads.push(Upload { which: Which::Staging, key, path: text.path, content_type });
+            uploads.push(Upload::made(Which::Staging, key, text.path, "text/plain; charset=utf-8"));
         }
     }
     let first = outputs.first().cloned();
@@ -105,29 +104,28 @@ fn paged(stem: &str, pages: Vec<PageFile>) -> Made {
     Made { report, uploads, pixels }
 }
 
-/// An image to variants, an archived original and a ref that stands for them.
-pub(super) async fn image(
-    assignment: &Assignment,
-    input: &Path,
-    dir: &Path,
-    client: &reqwest::Client,
-) -> Result<Made, Trouble> {
+/// An image with its variants, as it will be archived.
+pub(super) struct Pictured {
+    asset: Asset,
+    asset_id: String,
+    pub(super) uploads: Vec<Upload>,
+    pub(super) pixels: u64,
+}
+
+/// An image to variants and an original for the archive.
+pub(super) fn image(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Pictured, Trouble> {
     let sides = SIDES.map(|(_, side)| side);
     let made = abide_media::variants(input, &target(dir), &sides, settings(assignment), &bounds(assignment))?;
-    let content_type = content_type(made.format).to_owned();
+    let content_type = content_type(made.format);
     let asset_id = assignment.asset_id.clone().unwrap_or_else(|| drawn_id(&assignment.task_id));
     let folder = format!("archive/{}/{asset_id}", assignment.batch_id);
     let extension = assignment.input_file_name.rsplit_once('.').map_or("bin", |(_, extension)| extension);
     let original = format!("{folder}/original.{}", extension.to_ascii_lowercase());
     let size = std::fs::metadata(input)?.len();
     let (width, height) = (made.width, made.height);
-    let mut asset = Asset::new(&assignment.batch_id, original.clone(), &content_type, size, width, height);
-    let mut uploads = vec![Upload {
-        which: Which::Archive,
-        key: original.clone(),
-        path: input.to_owned(),
-        content_type: content_type.clone(),
-    }];
+    let mut asset = Asset::new(&assignment.batch_id, original.clone(), content_type, size, width, height);
+    let upload = Upload::made(Which::Archive, original, input.to_owned(), content_type);
+    let mut uploads = vec![Upload { is_input: true, ..upload }];
     for variant in made.variants {
         let Some((name, _)) = SIDES.iter().find(|(_, side)| *side == variant.bound) else { continue };
         let key = format!("{folder}/{name}.jpg");
@@ -139,9 +137,19 @@ pub(super) async fn image(
             content_type: "image/jpeg".to_owned(),
         };
         asset.add((*name).to_owned(), of_asset);
-        let content_type = "image/jpeg".to_owned();
-        uploads.push(Upload { which: Which::Archive, key, path: variant.path, content_type });
+        uploads.push(Upload::made(Which::Archive, key, variant.path, "image/jpeg"));
     }
+    Ok(Pictured { asset, asset_id, uploads, pixels: u64::from(width) * u64::from(height) })
+}
+
+/// A ref that stands for an image whose bytes are archived: a CDN that is told of it finds them.
+pub(super) async fn refer(
+    assignment: &Assignment,
+    pictured: Pictured,
+    dir: &Path,
+    client: &reqwest::Client,
+) -> Result<Made, Trouble> {
+    let Pictured { asset, asset_id, pixels, .. } = pictured;
     let url = match &assignment.cdn_api_url {
         Some(api) => register(client, api, &asset_id, &asset).await?,
         None => assignment.asset_url(&asset_id),
@@ -149,27 +157,28 @@ pub(super) async fn image(
     let data = RefData {
         url,
         ipfs_cid: assignment.input_cid.clone(),
-        content_type: Some(content_type),
-        size: Some(size),
+        content_type: Some(asset.content_type.clone()),
+        size: Some(asset.size_bytes),
         filename: Some(assignment.input_file_name.clone()),
     };
     let ref_key = format!("{}.ref.json", assignment.input_r2_key);
+    let mut uploads = Vec::new();
     for (which, key, text, name) in [
         (Which::Archive, Asset::key(&asset_id), asset.text(), "asset.json"),
         (Which::Staging, ref_key.clone(), ref_text(&data), "ref.json"),
     ] {
         let path = dir.join(name);
         std::fs::write(&path, text)?;
-        uploads.push(Upload { which, key, path, content_type: "application/json".to_owned() });
+        uploads.push(Upload::made(which, key, path, "application/json"));
     }
     let outputs = Outputs {
         ref_json_r2_key: Some(ref_key),
         ref_data: Some(data),
-        archive_r2_key: Some(original),
+        archive_r2_key: Some(asset.r2_key),
         ..Outputs::default()
     };
     let report = Report { made: outputs, ..Report::success() };
-    Ok(Made { report, uploads, pixels: u64::from(width) * u64::from(height) })
+    Ok(Made { report, uploads, pixels })
 }
 
 /// What an image is, by its bytes.

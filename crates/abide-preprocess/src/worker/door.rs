@@ -6,9 +6,10 @@ use crate::buckets::Which;
 use crate::limits::INPUT_BYTES;
 use abide_blob::{Bucket, Key, S3Options};
 use futures_util::StreamExt;
+use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A file that is to be put.
 #[derive(Debug, Clone)]
@@ -17,6 +18,15 @@ pub(super) struct Upload {
     pub(super) key: String,
     pub(super) path: PathBuf,
     pub(super) content_type: String,
+    /// It is the input, which whoever has both buckets need not be sent again.
+    pub(super) is_input: bool,
+}
+
+impl Upload {
+    /// What the worker made.
+    pub(super) fn made(which: Which, key: String, path: PathBuf, content_type: &str) -> Upload {
+        Upload { which, key, path, content_type: content_type.to_owned(), is_input: false }
+    }
 }
 
 /// Names a blob for which a URL is wanted.
@@ -26,6 +36,9 @@ pub struct Wanted {
     pub bucket: Which,
     /// Its key.
     pub key: String,
+    /// It is the task's input: if it can be had from staging, no URL is needed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_input: bool,
 }
 
 /// What is asked of `UPLOADS_URL`.
@@ -38,10 +51,12 @@ pub struct UploadsRequest {
 /// What it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadsAnswer {
-    /// In the order of the request; each takes one PUT.
+    /// In the order of the request; each takes one PUT. An empty one is for what is there already.
     pub urls: Vec<String>,
 }
 
+/// Bytes of an upload that are held at a time.
+const PIECE_BYTES: usize = 256 * 1024;
 /// URLs that are asked for at a time.
 const AT_A_TIME: usize = 200;
 
@@ -124,7 +139,7 @@ impl<'a> Door<'a> {
                 (files, _) => {
                     for part in files.chunks(AT_A_TIME) {
                         let urls = further(client, *uploads, part).await?;
-                        for (file, url) in part.iter().zip(&urls) {
+                        for (file, url) in part.iter().zip(&urls).filter(|(_, url)| !url.is_empty()) {
                             put(client, url, file).await?;
                         }
                     }
@@ -144,7 +159,11 @@ async fn further(
     let first = files.first().map_or(String::new(), |file| file.key.clone());
     let failed = |reason: String| Trouble::Upload { key: first.clone(), reason };
     let Some(url) = uploads else { return Err(failed("the environment has no UPLOADS_URL".to_owned())) };
-    let wanted = files.iter().map(|file| Wanted { bucket: file.which, key: file.key.clone() });
+    let wanted = files.iter().map(|file| Wanted {
+        bucket: file.which,
+        key: file.key.clone(),
+        is_input: file.is_input,
+    });
     let request = UploadsRequest { files: wanted.collect() };
     let sent = client.post(url).json(&request).send().await;
     let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
@@ -164,9 +183,21 @@ async fn further(
 
 async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), Trouble> {
     let failed = |reason: String| Trouble::Upload { key: file.key.clone(), reason };
-    let bytes = tokio::fs::read(&file.path).await?;
-    let sent =
-        client.put(url).header(reqwest::header::CONTENT_TYPE, &file.content_type).body(bytes).send().await;
+    let source = tokio::fs::File::open(&file.path).await?;
+    let length = source.metadata().await?.len();
+    let pieces = futures_util::stream::try_unfold(source, |mut source| async move {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = source.read(&mut piece).await?;
+        piece.truncate(read);
+        Ok::<_, std::io::Error>((read > 0).then_some((piece, source)))
+    });
+    let request = client
+        .put(url)
+        .header(CONTENT_TYPE, &file.content_type)
+        // Buckets take no body whose length is not said.
+        .header(CONTENT_LENGTH, length)
+        .body(reqwest::Body::wrap_stream(pieces));
+    let sent = request.send().await;
     let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
     let status = response.status();
     if status.is_success() {

@@ -117,12 +117,16 @@ async fn attempt(work: Work, assignment: &Assignment, client: &reqwest::Client) 
     let door = Door::new(assignment, client.clone()).map_err(Trouble::Download)?;
     door.download(&assignment.input_r2_key, &input).await?;
     let downloaded = began.elapsed();
-    let made = match work {
-        Work::Tiff => convert::tiff(assignment, &input, dir.path())?,
-        Work::Pdf => convert::pdf(assignment, &input, dir.path())?,
-        Work::Image => convert::image(assignment, &input, dir.path(), client).await?,
+    let (made, converted) = match work {
+        Work::Tiff => (convert::tiff(assignment, &input, dir.path())?, began.elapsed()),
+        Work::Pdf => (convert::pdf(assignment, &input, dir.path())?, began.elapsed()),
+        Work::Image => {
+            let pictured = convert::image(assignment, &input, dir.path())?;
+            let converted = began.elapsed();
+            door.upload(&pictured.uploads).await?;
+            (convert::refer(assignment, pictured, dir.path(), client).await?, converted)
+        }
     };
-    let converted = began.elapsed();
     door.upload(&made.uploads).await?;
     let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let total = began.elapsed();

@@ -62,6 +62,17 @@ fn a_forged_callback_is_refused() {
 }
 
 #[test]
+fn a_callback_about_another_batch_is_refused() {
+    let mut world = world(options());
+    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    let order = orders(&mut world, "tiff").remove(0);
+    let report = Report { batch_id: Some("b2".to_owned()), ..success(&order) };
+    let refused = callback(&mut world, &order.attempt, report).unwrap_err().to_string();
+    assert!(refused.contains("the report is about \"b2\""), "{refused}");
+    assert_eq!(counts(&mut world)[0], [1, 0, 0, 1]);
+}
+
+#[test]
 fn a_success_that_is_not_complete_is_a_failure_with_that_reason() {
     let (_, order) = one();
     let with = |change: fn(&mut Outputs)| {

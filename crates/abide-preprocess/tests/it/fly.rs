@@ -7,7 +7,7 @@ use abide_preprocess::calls::{AttemptRef, Call, StartAnswer, StatusAnswer};
 use abide_preprocess::launch::{Fly, FlyApp, Launcher};
 use abide_preprocess::limits::LAUNCH_ATTEMPTS;
 use abide_preprocess::phases::tiff::TiffConversion;
-use abide_preprocess::{Buckets, QueueMessage, Report, Service, Setup};
+use abide_preprocess::{Buckets, PhaseSettings, QueueMessage, Report, Service, Setup};
 use abide_store::memory::MemoryStore;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -31,6 +31,8 @@ struct Seen {
     answer_lost: bool,
     /// The start whose answer was lost.
     unnoted: Option<Value>,
+    /// The machine that goes on for ever and says nothing.
+    mute: Option<&'static str>,
     /// Whether none dies.
     all_live: bool,
     /// Machines that were there at the same time, at most.
@@ -105,6 +107,9 @@ async fn create(
         }
         (seen.machine(body["name"].as_str().unwrap()), !seen.all_live)
     };
+    if standin.seen.lock().unwrap().mute == body["name"].as_str() {
+        return Ok(Json(json!({ "id": id, "state": "created" })));
+    }
     // The first machine of the second file dies without a word.
     if mortal && body["name"] == json!("tiff-fly_tiff_0000002") {
         standin.seen.lock().unwrap().ended.insert(id.clone());
@@ -159,7 +164,7 @@ async fn callback(
     }
 }
 
-fn setup(dir: &std::path::Path, address: std::net::SocketAddr, poll: Duration) -> Setup {
+fn setup(dir: &std::path::Path, address: std::net::SocketAddr, poll: Duration, timeout_ms: i64) -> Setup {
     let bucket = |name: &str| Bucket::directory(&dir.join(name)).unwrap();
     let buckets =
         Buckets { staging: bucket("staging"), archive: bucket("archive"), signer: Signer::new([1; 32]) };
@@ -171,7 +176,10 @@ fn setup(dir: &std::path::Path, address: std::net::SocketAddr, poll: Duration) -
         apps: BTreeMap::from([("tiff".to_owned(), app)]),
         poll,
     };
-    Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), 4) }
+    let mut setup = Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), 4) };
+    let settings = PhaseSettings { task_timeout_ms: timeout_ms, ..PhaseSettings::DEFAULT };
+    setup.options.settings.insert("TIFF_CONVERSION", settings);
+    setup
 }
 
 async fn stage(service: &Service, count: u32) -> QueueMessage {
@@ -192,10 +200,12 @@ async fn stage(service: &Service, count: u32) -> QueueMessage {
 /// Takes a batch of so many files through machines, four at a time, that are asked about every `poll`.
 async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
     let dir = tempfile::tempdir().unwrap();
+    // One that nobody hears of is past its time at once.
+    let timeout_ms = if seen.mute.is_some() { 1 } else { 60_000 };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut registry = Registry::new();
-    let service = Service::register(&mut registry, setup(dir.path(), address, poll)).unwrap();
+    let service = Service::register(&mut registry, setup(dir.path(), address, poll, timeout_ms)).unwrap();
     let standin = StandIn { seen: Arc::new(Mutex::new(seen)), service: service.clone() };
     let router = Router::new()
         .route("/v1/apps/tiffs/machines", post(create).get(list))
@@ -252,4 +262,14 @@ async fn a_machine_whose_start_was_not_noted_is_found_by_its_name() {
     let seen = run(1, Duration::from_millis(20), calm).await;
     assert_eq!((seen.problems, seen.machines), (Vec::new(), vec!["tiff-fly_tiff_0000001".to_owned()]));
     assert!(seen.destroyed.contains("machine1"), "and no orphan is left: {:?}", seen.destroyed);
+}
+
+#[tokio::test]
+async fn a_machine_past_its_time_is_destroyed_and_replaced() {
+    let mute = Some("tiff-fly_tiff_0000001");
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, mute, ..Seen::default() };
+    // Asked about seldom enough for the second one to call back before.
+    let seen = run(1, Duration::from_millis(500), calm).await;
+    assert_eq!(seen.machines, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000001-2"]);
+    assert!(seen.destroyed.contains("machine1"), "{:?}", seen.destroyed);
 }

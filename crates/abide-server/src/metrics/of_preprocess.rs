@@ -29,6 +29,12 @@ pub(super) fn families(numbers: &Numbers) -> Vec<Family> {
             numbers.run_ms_total,
         ),
         single(
+            "abide_preprocess_callback_ms_total",
+            Sort::Counter,
+            "Milliseconds from the start of workers to their callbacks.",
+            numbers.callback_ms_total,
+        ),
+        single(
             "abide_preprocess_input_bytes_total",
             Sort::Counter,
             "Bytes of inputs that workers were started on.",

@@ -12,6 +12,9 @@ pub(crate) fn run(task: WorkerTask) -> Result<(), Failure> {
         WorkerTask::Pdf => Work::Pdf,
         WorkerTask::Image => Work::Image,
     };
+    if std::env::var("LIFELINE").is_ok_and(|lifeline| lifeline == "stdin") {
+        std::thread::spawn(end_with_launcher);
+    }
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::System)?;
     runtime.block_on(async {
@@ -21,4 +24,12 @@ pub(crate) fn run(task: WorkerTask) -> Result<(), Failure> {
             Err(error) => Err(Failure::Worker(error)),
         }
     })
+}
+
+/// Ends this process when whoever started it is gone, and with it the other end of our standard input. Its task is begun
+/// again by whoever comes after, and what is written here would only be in the way.
+fn end_with_launcher() {
+    let ended = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    tracing::debug!(target: "preprocess", ?ended, "the launcher is gone");
+    std::process::exit(1);
 }

@@ -65,6 +65,12 @@ impl FromValue for u32 {
     }
 }
 
+impl FromValue for u16 {
+    fn from_value(value: &Value) -> Option<Self> {
+        i64::from_value(value).and_then(|number| number.try_into().ok())
+    }
+}
+
 impl FromValue for usize {
     fn from_value(value: &Value) -> Option<Self> {
         i64::from_value(value).and_then(|number| number.try_into().ok())

@@ -12,6 +12,7 @@ use abide_core::limit::{LimitPolicy, Rate};
 use abide_core::name::LimitKey;
 use abide_engine::Object;
 use abide_engine::registry::RegisterError;
+use abide_media::PdfSettings;
 use abide_pipeline::Pipeline;
 use abide_preprocess::launch::{Fly, FlyApp, Launcher, Local};
 use abide_preprocess::{Buckets, Credentials, Options, PhaseSettings, Service, Setup, Telling};
@@ -25,6 +26,8 @@ use crate::failure::Failure;
 const DIR: &str = "buckets";
 /// Where workers of this machine hold what they work on, in the data directory.
 const WORK_DIR: &str = "work";
+/// How long an unfinished write may be quiet before it counts as cut off.
+const UNFINISHED_KEPT_MS: i64 = 60 * 60 * 1_000;
 /// What signs callbacks and URLs, in the data directory.
 const KEY: &str = "preprocess.key";
 
@@ -46,6 +49,7 @@ pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Se
         Launcher::Local(local) => Some(local.work_dir.clone()),
         Launcher::Fly(_) => None,
     };
+    let local_buckets = setup.buckets.clone();
     let service = Service::register(&mut hosted.registry, setup)?;
     hosted.services.preprocess = Some(service.clone());
     let beginning = service.clone();
@@ -56,6 +60,17 @@ pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Se
         {
             tracing::warn!(target: "preprocess", %error, dir = %left.display(), "not emptied");
         }
+        // And what its writes left: other processes write there too, so only what is old.
+        let until = started.engine.now().plus_ms(-UNFINISHED_KEPT_MS);
+        drop(tokio::task::spawn_blocking(move || {
+            let removed: u64 = [&local_buckets.staging, &local_buckets.archive]
+                .map(|bucket| bucket.remove_unfinished(until))
+                .iter()
+                .sum();
+            if removed > 0 {
+                tracing::info!(target: "preprocess", removed, "unfinished writes of before were removed");
+            }
+        }));
         let url = if url.is_empty() { format!("http://{}/preprocess", started.address) } else { url };
         beginning.begin(started.engine.clone(), url);
     }));
@@ -105,9 +120,14 @@ pub(crate) fn setup(config: &Config) -> Result<Setup, Failure> {
         archive_name: of_buckets.archive.clone(),
         cdn_api_url: config.preprocess.cdn_api_url.clone(),
         cdn_public_url: config.preprocess.cdn_public_url.clone(),
+        pdf_dpi: Some(config.preprocess.pdf_dpi).filter(|dpi| *dpi != PdfSettings::default().dpi),
         preset: if config.launcher.preset == "fast" { "fast".to_owned() } else { String::new() },
     };
-    let setup = Setup::new(buckets, launcher, config.launcher.in_flight);
+    let in_flight = match &launcher {
+        Launcher::Local(_) => config.launcher.in_flight,
+        Launcher::Fly(_) => config.launcher.fly_in_flight,
+    };
+    let setup = Setup::new(buckets, launcher, in_flight);
     let options = options(&config.preprocess, setup.options.clone());
     let worker_url = config.preprocess.worker_url.clone();
     Ok(Setup { options, telling, worker_url, ..setup })

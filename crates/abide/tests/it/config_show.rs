@@ -91,6 +91,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     preprocess.max_retry_attempts          5             default
     preprocess.task_attempts               3             default
     preprocess.staging_kept_ms             604800000     default
+    preprocess.pdf_dpi                     300           default
     preprocess.cdn_api_url                               default
     preprocess.cdn_public_url                            default
     launcher.kind                          local         default
@@ -98,6 +99,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     launcher.credentials                   presigned     default
     launcher.preset                        default       default
     launcher.command                                     default
+    launcher.fly_in_flight                 100           default
     launcher.spawn_rate                    100/10s       default
     launcher.poll_ms                       5000          default
     launcher.fly_api_url                                 default

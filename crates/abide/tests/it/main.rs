@@ -29,6 +29,7 @@ mod outside;
 mod pdf_writer;
 mod place;
 mod preprocess;
+mod preprocess_folder;
 mod preprocess_hostile;
 mod preprocess_http;
 mod preprocess_kill;

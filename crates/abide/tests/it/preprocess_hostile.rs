@@ -1,9 +1,11 @@
 //! Files that mean harm, all in one batch: each fails with its reason, the batch goes on, nothing else is touched.
 #![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
+use std::io::Read;
+
 use serde_json::{Value, json};
 
-use crate::pdf_writer::{document, write as write_pdf};
+use crate::pdf_writer::{document, stream, write as write_pdf};
 use crate::scans::{
     JPEG, SERVE, all, files, place_of_a_server, send, stage_files, staging, tiff, wait, write,
 };
@@ -68,14 +70,26 @@ fn crc(bytes: &[u8]) -> u32 {
     })
 }
 
+/// So many bytes of white, deflated.
+fn deflated(bytes: u64) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::copy(&mut std::io::repeat(b' ').take(bytes), &mut encoder).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// Each with how its reason begins, and a part of it.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str, &'static str)> {
     let bomb = Page::new(60_000, 60_000, 8, 2, &[8; 3]).strips(60_000, vec![vec![0; 10]]);
+    // Within the bound of pixels, and more than a worker may hold.
+    let large = Page::new(20_000, 20_000, 8, 1, &[8]).strips(20_000, vec![deflated(400_000_000)]);
+    let short = Page::new(40, 30, 8, 1, &[8]).strips(30, vec![deflated(1_199)]);
     let whole = tiff(40, 30, 1);
     let giant = document(14_400_000, 14_400_000, "", &["0 0 1 1 re f"], &[]);
     let (of_tiff, of_pdf, of_image) = ("TIFF_CONVERSION: ", "PDF_SPLITTING: ", "IMAGE_PROCESSING: ");
     vec![
         ("bomb.tif", write_tiff(CLASSIC, &[bomb]), of_tiff, "the page in pixels is 3600000000, more than"),
+        ("large.tif", write_tiff(CLASSIC, &[large]), of_tiff, "the memory to convert a page in bytes is 2"),
+        ("short.tif", write_tiff(CLASSIC, &[short]), of_tiff, "its deflate data gives 1199 bytes of 1200"),
         ("claim.tif", claims_much(), of_tiff, "the file is damaged"),
         ("cut.tif", whole[..whole.len() / 2].to_vec(), of_tiff, "the file is damaged"),
         ("cut-directory.tif", whole[..60].to_vec(), of_tiff, "the file is damaged"),
@@ -104,11 +118,14 @@ fn each_hostile_file_fails_with_its_reason_and_the_batch_goes_on() {
     scans.extend(hostile.iter().map(|(name, bytes, ..)| ((*name).to_owned(), bytes.clone())));
     scans.push(("last.tif".to_owned(), tiff(40, 30, 2)));
     scans.push(("misnamed.png".to_owned(), JPEG.to_vec()));
+    // What is inflated beyond its page is not even looked at.
+    let endless = Page::new(40, 30, 8, 1, &[8]).strips(30, vec![deflated(100_000_000)]);
+    scans.push(("endless.tif".to_owned(), write_tiff(CLASSIC, &[endless])));
     let message = stage_files(&staging(&place), "hostile", &scans);
     let served = Served::start(&place, SERVE);
     send(&served, &message);
     let status = wait(&served, "hostile");
-    let counts = json!({ "total": hostile.len() + 3, "open": 0, "converted": 3, "passed_through": 0, "failed": hostile.len() });
+    let counts = json!({ "total": hostile.len() + 4, "open": 0, "converted": 4, "passed_through": 0, "failed": hostile.len() });
     assert_eq!((&status["status"], &status["inputs"]), (&json!("DONE"), &counts), "{status}");
     let inputs = all(&served, "/preprocess/batches/hostile/inputs", "inputs");
     for (name, _, phase, part) in &hostile {
@@ -128,4 +145,29 @@ fn each_hostile_file_fails_with_its_reason_and_the_batch_goes_on() {
     assert_eq!(std::fs::read(&beside).unwrap(), b"of another batch");
     let left = files(&place.path("work/data/work"));
     assert_eq!(left, Vec::<std::path::PathBuf>::new(), "workers leave nothing behind");
+}
+
+/// A few bytes of a document that become more than its worker may hold.
+#[test]
+fn a_bomb_in_a_document_is_stopped_by_the_bound_of_its_worker() {
+    let place = place_of_a_server()
+        .env("ABIDE_PREPROCESS_MEMORY_PDF_MB", "192")
+        .env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    let bomb = write_pdf(&[
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_vec(),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 90 90] /Resources << >> /Contents 4 0 R >>".to_vec(),
+        stream("/Filter /FlateDecode", &deflated(400_000_000)),
+    ]);
+    assert!(bomb.len() < 4_000_000);
+    let book = document(60, 40, "", &["0 0 m 9 9 l S"], &[]);
+    let scans = [("bomb.pdf", bomb), ("book.pdf", book)].map(|(name, bytes)| (name.to_owned(), bytes));
+    let message = stage_files(&staging(&place), "bombs", &scans);
+    let served = Served::start(&place, SERVE);
+    send(&served, &message);
+    let status = wait(&served, "bombs");
+    assert_eq!((&status["status"], &status["inputs"]["converted"]), (&json!("DONE"), &json!(1)), "{status}");
+    let inputs = all(&served, "/preprocess/batches/bombs/inputs", "inputs");
+    let reason = inputs[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("its worker reached its bound of 192 MiB of memory"), "{reason}");
 }

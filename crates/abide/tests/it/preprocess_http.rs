@@ -1,13 +1,14 @@
 //! Batches over HTTP: pages, hand-over, dead letters, a CDN, other sites' pages, and machines in flight.
 
+use abide_media::luma;
 use serde_json::{Value, json};
 
 use crate::outside::Outside;
 use crate::pdf_writer::document;
 use crate::place::Place;
 use crate::scans::{
-    JPEG, SERVE, all, asset_of, files, follow, image, names, place_of_a_server, send, stage, stage_files,
-    staging, tiff, wait, write,
+    JPEG, SERVE, all, asset_of, fetch, files, follow, image, names, place_of_a_server, send, stage,
+    stage_files, staging, tiff, wait, write,
 };
 use crate::served::Served;
 use crate::tiff_writer::{self, CLASSIC, Page};
@@ -40,10 +41,12 @@ fn until<T>(served: &Served, look: impl Fn() -> Option<T>) -> T {
 #[test]
 fn pages_of_a_pdf_and_of_a_tiff_become_images_in_their_order() {
     let place = place_of_a_server();
+    let place = place.env("ABIDE_PREPROCESS_PDF_DPI", "150");
     let served = Served::start(&place, SERVE);
     let scans = [("book.pdf", book(3)), ("scan.tif", tiff_of_pages(2)), ("photo.jpg", JPEG.to_vec())];
     let scans = scans.map(|(name, bytes)| (name.to_owned(), bytes));
-    send(&served, &stage_files(&staging(&place), "pages", &scans));
+    let message = stage_files(&staging(&place), "pages", &scans);
+    assert_eq!(served.ask("POST /preprocess/test", &message.to_string()).status, 202);
     let status = wait(&served, "pages");
     assert_eq!((&status["status"], &status["inputs"]["converted"]), (&json!("DONE"), &json!(3)), "{status}");
     let expected = [
@@ -67,9 +70,75 @@ fn pages_of_a_pdf_and_of_a_tiff_become_images_in_their_order() {
     let of_the_book = tasks.iter().find(|task| task["phase"] == json!("PDF_SPLITTING")).unwrap();
     assert_eq!(of_the_book["pages"], json!(3), "{of_the_book}");
     assert_eq!(of_the_book["output_file_name"], json!("book-p0001.jpg"), "output_* is the first page");
+    let page = std::fs::read(folder.join("book-p0001.jpg")).unwrap();
+    assert_eq!(luma(&page).unwrap().0, 250, "120 points at 150 dots per inch");
     for task in tasks.iter().filter(|task| task["phase"] == json!("IMAGE_PROCESSING")) {
         assert!(image(&served, &asset_of(task), "medium").starts_with(&[0xff, 0xd8]), "{task}");
     }
+    check_metrics(&served);
+    check_sharing(&place, &tasks);
+}
+
+/// Of three phases with one file each, where two became five images beside the one.
+fn check_metrics(served: &Served) {
+    let (_, text) = fetch(served, "/metrics");
+    let text = String::from_utf8(text).unwrap();
+    let metric = |name: &str| -> u64 {
+        let line =
+            text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("{name} in {text}"))
+    };
+    assert_eq!(metric("abide_preprocess_spawned_total"), 8);
+    assert_eq!(metric("abide_preprocess_callbacks_total{status=\"success\"}"), 8);
+    assert_eq!(metric("abide_preprocess_callbacks_total{status=\"error\"}"), 0);
+    let latency = metric("abide_preprocess_callback_ms_total");
+    assert!((8..8 * 60_000).contains(&latency), "{latency}");
+    // Twice each page of 250 × 167, of 40 × 30, and the photo once.
+    assert!(metric("abide_preprocess_pixels_total") > 2 * (3 * 250 * 166 + 2 * 40 * 30), "{text}");
+    assert!(metric("abide_preprocess_input_bytes_total") > 1_000);
+}
+
+/// Originals are in the archive without their bytes having been copied.
+fn check_sharing(place: &Place, tasks: &[Value]) {
+    use std::os::unix::fs::MetadataExt;
+    let photo = tasks.iter().find(|task| task["input_file_name"] == json!("photo.jpg")).unwrap();
+    let key = |name: &str| photo[name].as_str().unwrap().to_owned();
+    let [staged, archived] = [("staging", "input_r2_key"), ("archive", "archive_r2_key")]
+        .map(|(bucket, name)| place.path("work/data/buckets").join(bucket).join(key(name)));
+    let mut clone = std::process::Command::new("cp");
+    let cloned = clone.arg("--reflink=always").arg(&staged).arg(place.path("clone")).output();
+    if cloned.is_ok_and(|cloned| cloned.status.success()) {
+        eprintln!("not looked at: this file system shares blocks, which cannot be seen");
+        return;
+    }
+    let inode = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino();
+    assert_eq!(inode(&archived), inode(&staged), "{photo}");
+}
+
+/// Machines are started at the rate that is configured, and a job that waits says so.
+#[test]
+fn machines_are_started_no_faster_than_they_may_be() {
+    let fly = Outside::start(|asked, before| match asked.method.as_str() {
+        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
+        _ => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
+    });
+    let place = on_fly(&fly).env("ABIDE_LAUNCHER_SPAWN_RATE", "2/1h");
+    let served = Served::start(&place, SERVE);
+    send(&served, &stage(&place, "slow", 5));
+    let started = || fly.asked().iter().filter(|asked| asked.method == "POST").count();
+    until(&served, || (started() == 2).then_some(()));
+    let limited = until(&served, || {
+        let jobs = served.ok("GET /v1/jobs?queue=preprocess", "")["jobs"].clone();
+        let waiting = jobs.as_array().unwrap().iter().filter(|job| job["state"] == json!("ready"));
+        let waiting: Vec<Value> = waiting.cloned().collect();
+        (waiting.len() == 3).then_some(waiting)
+    });
+    for job in limited {
+        let why = served.ok(&format!("GET /v1/jobs/{}/why", job["job"]), "");
+        assert!(why.to_string().contains("launch:tiff"), "{why}");
+    }
+    assert_eq!(started(), 2);
 }
 
 #[test]
@@ -141,7 +210,14 @@ fn a_message_whose_manifest_cannot_be_read_is_a_dead_letter_until_it_is_sent_aga
 
 #[test]
 fn a_cdn_is_told_of_assets_and_refs_point_to_it() {
-    let cdn = Outside::start(|asked, _| {
+    let place = place_of_a_server().env("CDN_PUBLIC_URL", "https://cdn.example");
+    let archive = place.path("work/data/buckets/archive");
+    let cdn = Outside::start(move |asked, _| {
+        // It serves what it is told of from the first moment.
+        let variants = asked.body["variants"].as_object().unwrap();
+        if !variants.values().all(|variant| archive.join(variant["r2_key"].as_str().unwrap()).exists()) {
+            return (409, None, json!({ "error": "no such object" }));
+        }
         let id = asked.path.rsplit('/').next().unwrap_or_default();
         (
             201,
@@ -149,8 +225,7 @@ fn a_cdn_is_told_of_assets_and_refs_point_to_it() {
             json!({ "success": true, "assetId": id, "cdnUrl": format!("https://cdn.example/asset/{id}") }),
         )
     });
-    let place =
-        place_of_a_server().env("CDN_API_URL", &cdn.url()).env("CDN_PUBLIC_URL", "https://cdn.example");
+    let place = place.env("CDN_API_URL", &cdn.url());
     let served = Served::start(&place, SERVE);
     let scans = [("wide.tif".to_owned(), tiff(1_400, 20, 1)), ("small.jpg".to_owned(), JPEG.to_vec())];
     send(&served, &stage_files(&staging(&place), "cdn", &scans));
@@ -207,6 +282,19 @@ fn pages_of_other_sites_may_ask_and_call_back() {
     assert_eq!(elsewhere.header("access-control-allow-origin"), None, "{elsewhere}");
 }
 
+/// A place for a server that runs workers on machines, eight at a time.
+fn on_fly(fly: &Outside) -> Place {
+    Place::new()
+        .env("ABIDE_LAUNCHER_KIND", "fly")
+        .env("ABIDE_LAUNCHER_FLY_IN_FLIGHT", "8")
+        .env("ABIDE_LAUNCHER_FLY_API_URL", &fly.url())
+        .env("FLY_API_TOKEN", "token-of-a-test")
+        .env("FLY_APP_NAME", "tiffs")
+        .env("FLY_WORKER_IMAGE", "registry.example/tiff:1")
+        .env("ORCHESTRATOR_URL", "http://127.0.0.1:9/preprocess")
+        .env("ABIDE_LOG", "warn")
+}
+
 #[test]
 fn a_reset_destroys_machines_in_flight() {
     // Machines that never call back.
@@ -215,15 +303,7 @@ fn a_reset_destroys_machines_in_flight() {
         "GET" => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
         _ => (200, None, json!({ "ok": true })),
     });
-    let place = Place::new()
-        .env("ABIDE_LAUNCHER_KIND", "fly")
-        .env("ABIDE_LAUNCHER_IN_FLIGHT", "8")
-        .env("ABIDE_LAUNCHER_FLY_API_URL", &fly.url())
-        .env("FLY_API_TOKEN", "token-of-a-test")
-        .env("FLY_APP_NAME", "tiffs")
-        .env("FLY_WORKER_IMAGE", "registry.example/tiff:1")
-        .env("ORCHESTRATOR_URL", "http://127.0.0.1:9/preprocess")
-        .env("ABIDE_LOG", "warn");
+    let place = on_fly(&fly);
     let served = Served::start(&place, SERVE);
     let message = stage(&place, "stuck", 3);
     send(&served, &message);

@@ -2,11 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::collections::BTreeSet;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::place::Place;
 use crate::scans::{
     SERVE, all, files, follow, is_jpeg, over, place_of_a_server, send, stage_files, staging, tiff, wait,
 };
@@ -21,6 +23,27 @@ fn a_batch_ends_whole_although_server_and_workers_are_killed() {
 #[ignore = "takes many minutes: four thousand processes"]
 fn a_batch_of_two_thousand_ends_whole_although_server_and_workers_are_killed_ten_times() {
     is_whole_after_kills(2_000, 10, 2);
+}
+
+/// A server that is killed takes its workers with it: one that went on would be in the way of who does its task anew.
+#[test]
+fn a_worker_ends_when_its_launcher_is_gone() {
+    // Nobody answers here, so it would wait.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", silent.local_addr().unwrap());
+    let place = Place::new()
+        .env("TASK_ID", "t")
+        .env("BATCH_ID", "b")
+        .env("INPUT_R2_KEY", "a.tif")
+        .env("INPUT_URL", &url)
+        .env("CALLBACK_URL", &url)
+        .env("LIFELINE", "stdin");
+    let mut worker = place.command("worker tiff").stdin(Stdio::piped()).spawn().unwrap();
+    let asked = silent.accept().unwrap();
+    assert_eq!(worker.try_wait().unwrap(), None, "it waits");
+    drop(worker.stdin.take());
+    assert_eq!(worker.wait().unwrap().code(), Some(1));
+    drop(asked);
 }
 
 /// SplitMix64.

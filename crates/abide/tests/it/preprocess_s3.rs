@@ -112,6 +112,29 @@ fn environments(dir: &Path) -> Vec<String> {
     files(dir).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
+/// What the deployment guide says that a worker is given.
+const OF_THE_GUIDE: [&str; 8] = [
+    "BATCH_ID",
+    "CALLBACK_URL",
+    "INPUT_R2_KEY",
+    "R2_ACCESS_KEY_ID",
+    "R2_ACCOUNT_ID",
+    "R2_BUCKET",
+    "R2_SECRET_ACCESS_KEY",
+    "TASK_ID",
+];
+
+/// Names of variables, without those of the shell, of the process, and those that only this test's server configures.
+fn names_in(environment: &str) -> Vec<&str> {
+    let others = ["PATH", "PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LIFELINE", "MIMALLOC_ARENA_EAGER_COMMIT"];
+    let configured = ["R2_ENDPOINT", "JPEG_PRESET"];
+    let names = environment.lines().filter_map(|line| Some(line.split_once('=')?.0));
+    let mut names: Vec<&str> =
+        names.filter(|name| !others.contains(name) && !configured.contains(name)).collect();
+    names.sort_unstable();
+    names
+}
+
 #[test]
 fn workers_with_urls_and_workers_with_credentials_make_a_batch_on_s3() {
     let s3 = S3::start();
@@ -128,6 +151,12 @@ fn workers_with_urls_and_workers_with_credentials_make_a_batch_on_s3() {
         for environment in told {
             assert_eq!(environment.contains(SECRET_KEY), secret_is_given, "{credentials}: {environment}");
             assert_eq!(environment.contains("INPUT_URL="), !secret_is_given, "{credentials}: {environment}");
+            if secret_is_given
+                && environment.contains("_tiff_")
+                && !environment.contains("INPUT_CONTENT_TYPE")
+            {
+                assert_eq!(names_in(&environment), OF_THE_GUIDE, "{environment}");
+            }
         }
         let (code, stderr) = served.terminate();
         assert_eq!(code, Some(0), "{stderr}");

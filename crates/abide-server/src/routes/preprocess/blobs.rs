@@ -14,7 +14,7 @@ use abide_preprocess::asset::Asset;
 use abide_preprocess::calls::CheckAnswer;
 use abide_preprocess::limits::INPUT_BYTES;
 use abide_preprocess::worker::{UploadsAnswer, UploadsRequest, Wanted};
-use abide_preprocess::{Call, Which};
+use abide_preprocess::{Buckets, Call, Which};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -141,10 +141,20 @@ pub(super) async fn uploads(
         }
         let key = Key::new(&wanted.key).map_err(|error| ApiError::bad(error.to_string()))?;
         let buckets = service(&app).buckets();
+        if wanted.is_input && shared(buckets, &checked, wanted.bucket, &key).await.map_err(failed)? {
+            urls.push(String::new());
+            continue;
+        }
         let url = buckets.lend(&site.url, wanted.bucket, &key, Access::Put, now, GOOD_FOR).await;
         urls.push(url.map_err(failed)?);
     }
     Ok(Json(UploadsAnswer { urls }))
+}
+
+/// Lets a key share the bytes of the task's input. Whether the buckets can.
+async fn shared(buckets: &Buckets, task: &CheckAnswer, which: Which, key: &Key) -> Result<bool, BlobError> {
+    let input = Key::new(&task.input.r2_key)?;
+    buckets.get(which).share(key, &buckets.staging, &input).await
 }
 
 /// Whether a key is one of those that the task may write.

@@ -61,7 +61,8 @@ fn part(folder: &Folder, plan: &Plan) -> Folder {
     let brought: BTreeSet<&String> = plan.changes.brought().collect();
     let files: Vec<_> = folder.files.iter().filter(|file| brought.contains(&file.path)).cloned().collect();
     let bytes = files.iter().map(|file| file.bytes).sum();
-    Folder { root: folder.root.clone(), files, bytes, device: folder.device }
+    let (skipped, unusable) = (Vec::new(), Vec::new());
+    Folder { root: folder.root.clone(), files, bytes, device: folder.device, skipped, unusable }
 }
 
 /// What became of each file, as blobs.

@@ -1,6 +1,7 @@
-//! What a folder will need: room on the disk, and time.
+//! What a folder will need: room on the disk, and time. Files are of strangers, so only headers are looked at here.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use abide_media::{Bounds, JpegSettings, Preset, Target};
 use tokio::time::Instant;
 
-use super::folder::Folder;
+use super::folder::{File, Folder};
 use crate::cli::PresetArg;
 use crate::failure::Failure;
 
@@ -18,8 +19,19 @@ const LOOKED_AT: usize = 50;
 const SIDES: (u32, u32) = (640, 480);
 /// What starting a worker and moving its bytes takes, beside pixels.
 const PER_FILE: Duration = Duration::from_millis(60);
-/// Room that is left to others.
+/// Room for what is needed to go on, and for others.
 const SPARE_BYTES: u64 = 64 << 20;
+/// Bytes of a JPEG per pixel, rather too many.
+const BYTES_PER_PIXEL: f64 = 0.5;
+/// Pixels of all smaller copies of an image together, at most.
+const VARIANT_PIXELS: f64 = 6e6;
+/// Pixels of a page of A4 as it is drawn.
+const PAGE_PIXELS: u64 = 2_480 * 3_508;
+/// Bytes of a document in which pages are counted; of those behind, as many are assumed.
+const COUNTED_BYTES: u64 = 32 << 20;
+/// Pages of a TIFF that are looked at, and bytes of an image whose header is.
+const PAGES: u32 = 16;
+const IMAGE_BYTES: u64 = 64 << 20;
 
 /// What a folder will need.
 #[derive(Debug)]
@@ -41,13 +53,11 @@ impl Estimate {
         let unreadable = |error| Failure::Input { path: place.to_owned(), error };
         let same_device = fs::metadata(place).map_err(unreadable)?.dev() == folder.device;
         let disk = rustix::fs::statvfs(place).map_err(|error| unreadable(error.into()))?;
-        let convertible: u64 = folder.convertible().map(|file| file.bytes).sum();
-        // Results in staging, in the archive and in the folder are links of each other where they can be; variants come on top.
-        let results = convertible + convertible / 2;
+        let looked_at = LookedAt::of(folder);
         let copies = if same_device { 0 } else { folder.bytes };
-        let (default, fast) = times(folder, in_flight)?;
+        let (default, fast) = times(&looked_at, in_flight)?;
         Ok(Estimate {
-            needed_bytes: results + copies,
+            needed_bytes: looked_at.result_bytes() + copies + SPARE_BYTES,
             free_bytes: disk.f_bavail * disk.f_frsize,
             default,
             fast,
@@ -63,33 +73,87 @@ impl Estimate {
 
     /// Refuses what would fill the disk.
     pub(in crate::commands) fn check(&self, out: &Path) -> Result<(), Failure> {
-        if self.needed_bytes + SPARE_BYTES <= self.free_bytes {
+        if self.needed_bytes <= self.free_bytes {
             return Ok(());
         }
-        let (needed, free) = (self.needed_bytes + SPARE_BYTES, self.free_bytes);
+        let (needed, free) = (self.needed_bytes, self.free_bytes);
         Err(Failure::NoRoom { path: out.to_owned(), needed, free })
     }
 }
 
-fn times(folder: &Folder, in_flight: usize) -> Result<(Duration, Duration), Failure> {
-    let bounds = Bounds::default();
-    let looked_at = folder.convertible().take(LOOKED_AT);
-    let mut pixels = Vec::new();
-    for file in looked_at {
-        // A file that cannot be read takes no time; the batch will say why.
-        let probe = abide_media::probe(&folder.root.join(&file.path), &bounds).ok();
-        let of_pages =
-            probe.map(|probe| u64::from(probe.width) * u64::from(probe.height) * u64::from(probe.pages));
-        pixels.push(of_pages.unwrap_or(0));
+/// What the first files are, which stand for all.
+struct LookedAt {
+    /// Files that will be converted.
+    count: usize,
+    /// Pixels of each of the first, and whether images are made of it that it is not itself.
+    first: Vec<(u64, bool)>,
+}
+
+impl LookedAt {
+    fn of(folder: &Folder) -> LookedAt {
+        let first = folder.convertible().take(LOOKED_AT).map(|file| {
+            let path = folder.root.join(&file.path);
+            let is_made = matches!(file.content_type, "image/tiff" | "application/pdf");
+            (pixels(&path, file).unwrap_or(file.bytes), is_made)
+        });
+        LookedAt { first: first.collect(), count: folder.convertible().count() }
     }
-    let count = folder.convertible().count() as u32;
-    if pixels.is_empty() {
+
+    fn average(&self, of: impl Fn(u64, bool) -> f64) -> f64 {
+        let sum: f64 = self.first.iter().map(|(pixels, is_made)| of(*pixels, *is_made)).sum();
+        sum / self.first.len().max(1) as f64
+    }
+
+    /// Bytes of everything that is made: images in staging, which the archive shares, and in the folder of results, and smaller
+    /// copies in both.
+    fn result_bytes(&self) -> u64 {
+        let per_file = self.average(|pixels, is_made| {
+            let made = if is_made { pixels as f64 } else { 0.0 };
+            2.0 * BYTES_PER_PIXEL * (made + (pixels as f64).min(VARIANT_PIXELS))
+        });
+        (per_file * self.count as f64) as u64
+    }
+}
+
+/// How many pixels a file will be; none if its header does not say so. A PDF has none, and to read it takes a process with
+/// limits: its pages are counted by the words that begin them.
+fn pixels(path: &Path, file: &File) -> Option<u64> {
+    match file.content_type {
+        "application/pdf" => Some(pages(path, file.bytes)? * PAGE_PIXELS),
+        "image/tiff" => probed(path),
+        _ if file.bytes <= IMAGE_BYTES => probed(path),
+        _ => None,
+    }
+}
+
+fn probed(path: &Path) -> Option<u64> {
+    let bounds = Bounds { pages: PAGES, ..Bounds::default() };
+    let probe = abide_media::probe(path, &bounds).ok()?;
+    Some(u64::from(probe.width) * u64::from(probe.height) * u64::from(probe.pages))
+}
+
+fn pages(path: &Path, bytes: u64) -> Option<u64> {
+    let mut text = Vec::new();
+    fs::File::open(path).ok()?.take(COUNTED_BYTES).read_to_end(&mut text).ok()?;
+    let is_page = |rest: &[u8]| {
+        let value = rest.strip_prefix(b"/Type").map(<[u8]>::trim_ascii_start);
+        let name = value.and_then(|rest| rest.strip_prefix(b"/Page"));
+        name.is_some_and(|rest| !rest.first().is_some_and(u8::is_ascii_alphanumeric))
+    };
+    let named = (0..text.len()).filter(|at| text[*at] == b'/' && is_page(&text[*at..])).count() as u64;
+    // Where objects are compressed, no page is named: scans take about so much.
+    let counted = if named > 0 { named } else { text.len() as u64 / 100_000 + 1 };
+    Some(counted * (bytes / (text.len() as u64).max(1)).max(1))
+}
+
+fn times(looked_at: &LookedAt, in_flight: usize) -> Result<(Duration, Duration), Failure> {
+    if looked_at.first.is_empty() {
         return Ok((Duration::ZERO, Duration::ZERO));
     }
-    let per_file = pixels.iter().sum::<u64>() as f64 / pixels.len() as f64;
+    let bounds = Bounds::default();
+    let (count, per_file) = (looked_at.count as f64, looked_at.average(|pixels, _| pixels as f64));
     let of = |per_pixel: f64| {
-        let seconds =
-            (per_file * per_pixel + PER_FILE.as_secs_f64()) * f64::from(count) / in_flight.max(1) as f64;
+        let seconds = (per_file * per_pixel + PER_FILE.as_secs_f64()) * count / in_flight.max(1) as f64;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     };
     let dir = tempfile::tempdir().map_err(Failure::System)?;

@@ -5,9 +5,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use abide_blob::Key;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::Left;
 use crate::failure::Failure;
 
 /// Folders in folders, at most.
@@ -24,6 +26,10 @@ pub(in crate::commands) struct Folder {
     pub(in crate::commands) bytes: u64,
     /// The device that they are on.
     pub(in crate::commands) device: u64,
+    /// What is no file of the folder: links, sockets and their kin.
+    pub(in crate::commands) skipped: Vec<Left>,
+    /// Files and folders that cannot be read or named.
+    pub(in crate::commands) unusable: Vec<Left>,
 }
 
 /// One file.
@@ -63,29 +69,78 @@ impl File {
 }
 
 impl Folder {
-    /// Looks at a folder. Links are not followed.
+    /// Looks at a folder. Links are not followed; what cannot be used is named with its reason.
     pub(in crate::commands) fn read(dir: &Path) -> Result<Folder, Failure> {
-        let unreadable = |path: &Path, error: io::Error| Failure::Input { path: path.to_owned(), error };
-        let root = dir.canonicalize().map_err(|error| unreadable(dir, error))?;
-        let metadata = fs::metadata(&root).map_err(|error| unreadable(&root, error))?;
-        let mut files = Vec::new();
-        let mut open = vec![(root.clone(), 0)];
+        let unreadable = |error: io::Error| Failure::Input { path: dir.to_owned(), error };
+        let root = dir.canonicalize().map_err(unreadable)?;
+        let device = fs::metadata(&root).map_err(unreadable)?.dev();
+        fs::read_dir(&root).map_err(unreadable)?;
+        let (files, skipped, unusable) = (Vec::new(), Vec::new(), Vec::new());
+        let mut folder = Folder { root: root.clone(), files, bytes: 0, device, skipped, unusable };
+        let mut open = vec![(root, 0)];
         while let Some((dir, depth)) = open.pop() {
-            for entry in fs::read_dir(&dir).map_err(|error| unreadable(&dir, error))? {
-                let entry = entry.map_err(|error| unreadable(&dir, error))?;
-                let (path, found) = (entry.path(), entry.file_type());
-                let found = found.map_err(|error| unreadable(&path, error))?;
-                if found.is_dir() && depth < DEPTH {
-                    open.push((path, depth + 1));
-                } else if found.is_file() {
-                    let metadata = entry.metadata().map_err(|error| unreadable(&path, error))?;
-                    files.push(file(&root, &path, &metadata)?);
+            let entries = fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+            match entries {
+                Ok(entries) => {
+                    let dirs = entries.iter().filter_map(|entry| folder.add(entry, depth));
+                    open.extend(dirs.map(|dir| (dir, depth + 1)));
                 }
+                Err(error) => folder.unusable(&dir, format!("it cannot be read: {error}")),
             }
         }
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        let bytes = files.iter().map(|file| file.bytes).sum();
-        Ok(Folder { root, files, bytes, device: metadata.dev() })
+        folder.files.sort_by(|a, b| a.path.cmp(&b.path));
+        for left in [&mut folder.skipped, &mut folder.unusable] {
+            left.sort_by(|a, b| a.file.cmp(&b.file));
+        }
+        folder.bytes = folder.files.iter().map(|file| file.bytes).sum();
+        Ok(folder)
+    }
+
+    /// Adds what is found in a folder; one that is to be looked into is given back.
+    fn add(&mut self, entry: &fs::DirEntry, depth: usize) -> Option<PathBuf> {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEPTH => return Some(path),
+            Ok(kind) if kind.is_dir() => {
+                self.unusable(&path, format!("it is in more than {DEPTH} folders: bring it further up"));
+            }
+            Ok(kind) if kind.is_file() => {
+                // One that cannot be opened is said so here, not in the middle of everything.
+                let metadata = fs::File::open(&path).and_then(|file| file.metadata());
+                let metadata = metadata.map_err(|error| format!("it cannot be read: {error}"));
+                match metadata.and_then(|metadata| file(&self.root, &path, &metadata)) {
+                    Ok(file) => self.files.push(file),
+                    Err(reason) => self.unusable(&path, reason),
+                }
+            }
+            Ok(kind) => {
+                let what = if kind.is_symlink() { "a link, and links are not followed" } else { "no file" };
+                let file = self.shown(&path);
+                self.skipped.push(Left { file, reason: format!("it is {what}") });
+            }
+            Err(error) => self.unusable(&path, format!("it cannot be read: {error}")),
+        }
+        None
+    }
+
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
+    fn unusable(&mut self, path: &Path, reason: String) {
+        let file = self.shown(path);
+        self.unusable.push(Left { file, reason });
+    }
+
+    /// Refuses a folder in which something cannot be used.
+    pub(in crate::commands) fn all_usable(self) -> Result<Folder, Failure> {
+        match self.unusable.first() {
+            None => Ok(self),
+            Some(Left { file, reason }) => {
+                let (path, error) = (self.root.join(file), io::Error::other(reason.clone()));
+                Err(Failure::Input { path, error })
+            }
+        }
     }
 
     /// Files that a phase takes.
@@ -93,9 +148,10 @@ impl Folder {
         self.files.iter().filter(|file| file.is_convertible())
     }
 
-    /// The same for the same files, so that the same command goes on.
-    pub(in crate::commands) fn batch_id(&self) -> String {
+    /// The same for the same files and the same preset, so that the same command goes on, and no other.
+    pub(in crate::commands) fn batch_id(&self, preset: &str) -> String {
         let mut hash = Sha256::new();
+        hash.update(preset.as_bytes());
         hash.update(self.root.as_os_str().as_encoded_bytes());
         for file in &self.files {
             hash.update(file.path.as_bytes());
@@ -132,12 +188,18 @@ impl Folder {
     }
 }
 
-fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Failure> {
+/// A file as it is named in buckets; the reason if it cannot be.
+fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
-    let Some(relative) = relative.to_str() else {
-        let error = io::Error::other("its name is not UTF-8: rename it");
-        return Err(Failure::Input { path: path.to_owned(), error });
-    };
+    let relative = relative.to_str().ok_or("its name is not UTF-8: rename it")?;
+    // As long as the key that it gets.
+    Key::new(&format!("staging/{:0>31}/{relative}", ""))
+        .map_err(|error| format!("its name cannot be used: {}: rename it", error.reason))?;
+    let name = relative.rsplit('/').next().unwrap_or(relative);
+    let is_digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+    if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
+        return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());
+    }
     let extension = relative.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
     let known = TYPES.iter().find(|(known, _)| *known == extension);
     Ok(File {

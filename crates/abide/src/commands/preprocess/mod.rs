@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use abide_blob::{Bucket, Key};
 use abide_preprocess::Service;
-use abide_preprocess::calls::{InputsAnswer, StatusAnswer};
+use abide_preprocess::calls::{InputsAnswer, StatusAnswer, TasksAnswer};
 use abide_preprocess::file::{InputEnd, Place};
 use indicatif::{HumanBytes, HumanDuration};
 use serde::Serialize;
@@ -22,9 +22,10 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{Host, Listen, runtime, told_to_stop};
 use crate::output::Output;
-use crate::reach::{Client, Path};
+use crate::reach::{Client, Path, ReachError};
 use crate::services::{Hosted, preprocess as service};
 use estimate::Estimate;
+use export::Exporter;
 use folder::Folder;
 use progress::Progress;
 
@@ -36,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(10 * 60);
 
 /// How an input ended that was not converted.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Left {
     pub(super) file: String,
     pub(super) reason: String,
@@ -48,6 +49,7 @@ struct Summary {
     out: String,
     converted: u64,
     passed_through: Vec<Left>,
+    skipped: Vec<Left>,
     failed: Vec<Left>,
     written: u64,
     written_bytes: u64,
@@ -65,14 +67,20 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
     say(&folder, &estimate, args.preset, output);
     estimate.check(&out)?;
     if args.dry_run || folder.files.is_empty() {
-        return Ok(());
+        return all_done(folder.unusable.len());
     }
+    // For everybody who may look at what is made; what is needed to go on is ours.
+    std::fs::create_dir_all(&out).map_err(|error| Failure::Input { path: out.clone(), error })?;
     config.store.data_dir = out.join(STATE_DIR);
     config.buckets.kind = "local";
     config.launcher.kind = "local";
     config.launcher.credentials = "presigned";
     config.preprocess.orchestrator_url = String::new();
     config.preprocess.worker_url = String::new();
+    // What is made is here, where no CDN finds it.
+    config.preprocess.cdn_api_url = String::new();
+    config.preprocess.cdn_public_url = String::new();
+    let how = (config.launcher.preset, config.preprocess.task_attempts);
     runtime()?.block_on(async {
         let told = told_to_stop().map_err(Failure::System)?;
         let mut hosted = Hosted::only(abide_engine::Registry::new());
@@ -81,7 +89,7 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
         let host = Host::start(&config, hosted, listen).await?;
         let client = Client::new(host.address(), host.token())?;
         let done = tokio::select! {
-            done = work(&client, &service, &folder, &out, output) => done.map(Some),
+            done = work(&client, &service, &folder, &out, how, output) => done.map(Some),
             () = told => Ok(None),
         };
         host.stop().await;
@@ -139,6 +147,11 @@ fn say(folder: &Folder, estimate: &Estimate, preset: PresetArg, output: Output) 
         "estimated_seconds_fast": estimate.time(PresetArg::Fast).as_secs_f64(),
     });
     output.message(&text, &document);
+    for (what, left) in [("skipped", &folder.skipped), ("cannot be used", &folder.unusable)] {
+        for left in left {
+            output.message(&format!("{what}: {}: {}", left.file, left.reason), left);
+        }
+    }
 }
 
 /// Brings the folder's files to staging, starts the batch or finds it, and waits until it is done.
@@ -147,22 +160,56 @@ async fn work(
     service: &Service,
     folder: &Folder,
     out: &FilePath,
+    (preset, attempts): (&str, u32),
     output: Output,
 ) -> Result<Summary, Failure> {
-    let batch = folder.batch_id();
-    let status = convert(client, &service.buckets().staging, folder, &batch, output).await?;
-    let site = service.site().await;
-    let exported = export::export(service, &site, folder, &batch, out).await?;
-    let (passed_through, failed) = ends(client, &batch, folder).await?;
+    let batch = folder.batch_id(preset);
+    try_again(client, &batch, attempts).await?;
+    let mut exporter = Exporter::new(service, folder, &batch, out).await;
+    let status = tokio::select! {
+        status = convert(client, &service.buckets().staging, folder, &batch, output) => status?,
+        never = exporter.keep_up() => match never {},
+    };
+    exporter.export().await?;
+    let (written, written_bytes) = exporter.written();
+    let (passed_through, mut failed) = ends(client, &batch, folder).await?;
+    failed.extend_from_slice(&folder.unusable);
     Ok(Summary {
-        batch,
+        batch: batch.clone(),
         out: out.display().to_string(),
         converted: status.inputs.converted,
         passed_through,
+        skipped: folder.skipped.clone(),
         failed,
-        written: exported.files,
-        written_bytes: exported.bytes,
+        written,
+        written_bytes,
     })
+}
+
+/// Has tasks done anew that used up their attempts in a former run: what was in their way, such as a full disk, may be gone.
+/// Those that failed for what their files are used up none.
+async fn try_again(client: &Client, batch: &str, attempts: u32) -> Result<(), Failure> {
+    let status: Option<StatusAnswer> = client.find(&Path::of(["preprocess", "status", batch])).await?;
+    if !status.is_some_and(|status| status.status == "DONE" && status.inputs.failed > 0) {
+        return Ok(());
+    }
+    let mut after: Option<String> = None;
+    loop {
+        let tasks = Path::of(["preprocess", "batches", batch, "tasks"]).with("status", Some("failed"));
+        let page: TasksAnswer = client.get(&tasks.with("after", after.as_deref())).await?;
+        for task in page.tasks.iter().filter(|task| task.retry_count + 1 >= attempts) {
+            let retry = Path::of(["preprocess", "batches", batch, "tasks", &task.task_id, "retry"]);
+            match client.post::<Value>(&retry, &json!({})).await {
+                // A later phase may have gone on without it.
+                Ok(_) | Err(ReachError::Refused { status: 409, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Starts the batch of a folder or finds it, and waits until it is done.
@@ -205,13 +252,13 @@ pub(super) async fn convert(
     }
 }
 
-/// Files and manifest to staging. Files are linked, not copied, where the file system can.
+/// Files and manifest to staging. Files are referred to, not copied: their owner does not even see it.
 async fn stage(staging: &Bucket, folder: &Folder, batch: &str) -> Result<Value, Failure> {
     for file in &folder.files {
         let key = Key::new(&folder.key(batch, file)).map_err(abide_blob::BlobError::from)?;
         let there = staging.head(&key).await.is_ok_and(|found| found.bytes == file.bytes);
         if !there {
-            staging.put_file(&key, &folder.root.join(&file.path), file.content_type).await?;
+            staging.put_reference(&key, &folder.root.join(&file.path), file.content_type).await?;
         }
     }
     let manifest = folder.manifest(batch).to_string();
@@ -262,21 +309,31 @@ pub(super) async fn ends(
 
 fn finish(summary: &Summary, output: Output) -> Result<(), Failure> {
     let mut text = format!(
-        "converted       {:>8}\npassed through  {:>8}\nfailed          {:>8}\nwritten         {:>8}  {} in {}\n",
+        "converted       {:>8}\npassed through  {:>8}\nskipped         {:>8}\nfailed          {:>8}\nwritten         {:>8}  {} in {}\n",
         summary.converted,
         summary.passed_through.len(),
+        summary.skipped.len(),
         summary.failed.len(),
         summary.written,
         HumanBytes(summary.written_bytes),
         summary.out,
     );
-    for (title, left) in [("passed through", &summary.passed_through), ("failed", &summary.failed)] {
+    let named = [
+        ("passed through", &summary.passed_through),
+        ("skipped", &summary.skipped),
+        ("failed", &summary.failed),
+    ];
+    for (title, left) in named {
         for Left { file, reason } in left {
             text.push_str(&format!("{title}: {file}: {reason}\n"));
         }
     }
     output.data(&text, summary)?;
-    match summary.failed.len() {
+    all_done(summary.failed.len())
+}
+
+fn all_done(failed: usize) -> Result<(), Failure> {
+    match failed {
         0 => Ok(()),
         failed => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
     }

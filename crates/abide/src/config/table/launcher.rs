@@ -8,7 +8,7 @@ section! {
             kind: Kind::Choice(&["local", "fly"]),
             default: DefaultValue::Text("local"),
         }
-        /// Workers at the same time; as many as this machine has cores by default.
+        /// Processes at the same time; as many as this machine has cores by default.
         in_flight: usize = {
             kind: Kind::Integer { min: 1, max: 10_000 },
             default: DefaultValue::Cores,
@@ -27,6 +27,11 @@ section! {
         command: String = {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
+        }
+        /// Machines of Fly at the same time.
+        fly_in_flight: usize = {
+            kind: Kind::Integer { min: 1, max: 10_000 },
+            default: DefaultValue::Integer(100),
         }
         /// Machines of Fly that are started at most, until the limit launch:* is set.
         spawn_rate: String = {

@@ -106,6 +106,11 @@ section! {
             kind: Kind::Integer { min: 0, max: 31_536_000_000 },
             default: DefaultValue::Integer(604_800_000),
         }
+        /// Dots per inch of PDF pages that are drawn.
+        pdf_dpi: u16 = {
+            kind: Kind::Integer { min: 72, max: 600 },
+            default: DefaultValue::Integer(300),
+        }
         /// URL at which assets are registered; empty for nowhere.
         cdn_api_url: String = {
             kind: Kind::Text,

@@ -1,0 +1,151 @@
+//! `abide preprocess` and what it says of a folder: what cannot be used, what there is no room for, what takes long.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+use crate::scans::{is_jpeg, script, tiff, write};
+use crate::tiff_writer::{CLASSIC, Page, write as write_tiff};
+
+#[test]
+fn what_cannot_be_used_is_named_and_the_rest_goes_on() {
+    let place = Place::new();
+    let source = place.path("work/scans");
+    let long = format!("{}.tif", "n".repeat(245));
+    let deep = "d/".repeat(65);
+    for name in ["good.tif", "draft#1", "bell\u{7}.tif", &long, "kept#1.tif", &format!("{deep}deep.tif")] {
+        write(&source.join(name), &tiff(32, 24, 1));
+    }
+    fs::write(source.join(OsStr::from_bytes(b"caf\xe9.tif")), tiff(32, 24, 2)).unwrap();
+    std::os::unix::fs::symlink("good.tif", source.join("link.tif")).unwrap();
+
+    let run = place.run("preprocess scans --out web --preset fast --json");
+    assert_eq!(run.code, Some(4), "{run}");
+    let summary: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(summary["converted"], json!(2), "{summary}");
+    let skipped = json!([{ "file": "link.tif", "reason": "it is a link, and links are not followed" }]);
+    assert_eq!(summary["skipped"], skipped, "{summary}");
+    let failed = summary["failed"].as_array().unwrap();
+    let reason = |file: &str| {
+        let found = failed.iter().find(|left| left["file"] == json!(file));
+        found.unwrap_or_else(|| panic!("{file} of {summary}"))["reason"].as_str().unwrap()
+    };
+    assert_eq!(reason("bell\u{7}.tif"), "its name cannot be used: it has a control character: rename it");
+    assert_eq!(reason("caf\u{fffd}.tif"), "its name is not UTF-8: rename it");
+    assert!(reason("draft#1").ends_with("as unfinished files of a bucket do: rename it"));
+    assert!(reason(&long).contains("longer than 240 bytes"));
+    assert_eq!(reason(deep.trim_end_matches('/')), "it is in more than 64 folders: bring it further up");
+    assert_eq!(failed.len(), 5, "{summary}");
+    let mode = |path: &str| fs::metadata(place.path(path)).unwrap().mode();
+    assert_eq!(mode("work/web"), mode("work/scans"), "everybody may look who may look at the source");
+    assert_eq!(mode("work/web/.abide") & 0o77, 0);
+    assert_eq!(fs::metadata(source.join("good.tif")).unwrap().nlink(), 1, "it has no other name now");
+    for name in ["good.jpg", "kept#1.jpg"] {
+        assert!(is_jpeg(&place.path("work/web").join(name)), "{name}");
+    }
+    let dry = place.run("preprocess scans --out web --dry-run");
+    assert_eq!(dry.code, Some(4), "{dry}");
+    assert!(dry.stderr.contains("\nskipped: link.tif: it is a link"), "{dry}");
+    assert!(dry.stderr.contains("\ncannot be used: draft#1: "), "{dry}");
+}
+
+/// What there is no name for fails alone.
+#[test]
+fn names_that_are_too_long_for_what_is_made_fail_alone() {
+    let place = Place::new().env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    let stem = "k".repeat(235);
+    for name in ["good.tif".to_owned(), format!("{stem}.tif"), format!("{stem}.tiff")] {
+        write(&place.path("work/scans").join(name), &tiff(32, 24, 1));
+    }
+    let run = place.run("preprocess scans --out web --preset fast --json");
+    assert_eq!(run.code, Some(4), "{run}");
+    let summary: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (&summary["converted"], summary["failed"].as_array().unwrap().len()),
+        (&json!(1), 2),
+        "{summary}"
+    );
+    assert!(summary["failed"].to_string().contains("longer than 240 bytes"), "{summary}");
+}
+
+/// What failed for nothing that is in the file is done when the same command is run again.
+#[test]
+fn what_was_in_the_way_of_a_run_is_not_in_the_way_of_the_next() {
+    let place = Place::new().env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    let text = format!(
+        "#!/bin/sh\n[ -e '{}' ] || exit 1\nexec '{}' worker \"$@\"\n",
+        place.path("mended").display(),
+        env!("CARGO_BIN_EXE_abide")
+    );
+    let program = script(&place, "worker", &text);
+    let place = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap());
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    let first = place.run("preprocess scans --out web --preset fast");
+    assert_eq!(first.code, Some(4), "{first}");
+    write(&place.path("mended"), b"");
+    let second = place.run("preprocess scans --out web --preset fast");
+    assert_eq!(second.code, Some(0), "{second}");
+    assert!(is_jpeg(&place.path("work/web/a.jpg")));
+}
+
+/// Who tried it in a hurry first gets the small files with the next command.
+#[test]
+fn another_preset_is_another_run() {
+    let place = Place::new();
+    write(&place.path("work/scans/a.tif"), &tiff(320, 240, 1));
+    let size = || fs::metadata(place.path("work/web/a.jpg")).unwrap().len();
+    assert_eq!(place.run("preprocess scans --out web --preset fast").code, Some(0));
+    let fast = size();
+    assert_eq!(place.run("preprocess scans --out web").code, Some(0));
+    assert!(size() < fast, "{} of {fast}", size());
+}
+
+#[test]
+fn what_there_is_no_room_for_is_refused_before_it_starts() {
+    let place = Place::new();
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    // A hole of four tebibytes: more than will be free.
+    let hole = fs::File::create(place.path("work/scans/huge.tif")).unwrap();
+    hole.set_len(4 << 40).unwrap();
+    let refused = place.run("preprocess scans --out web");
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains(" bytes free, and about "), "{refused}");
+    assert!(refused.stderr.contains("make room, or choose another --out"), "{refused}");
+    assert!(!place.path("work/web").exists(), "nothing was begun");
+}
+
+/// A fax of a page is a few bytes, and its JPEG is not.
+#[test]
+fn room_is_counted_by_what_is_made() {
+    let place = Place::new();
+    let pages = Page::new(15_000, 15_000, 8, 1, &[8]).strips(15_000, vec![vec![0; 30]]);
+    write(&place.path("work/scans/page.tif"), &write_tiff(CLASSIC, &[pages]));
+    let dry = place.run("preprocess scans --out web --dry-run --json");
+    let said: Value = serde_json::from_str(dry.stderr.lines().next().unwrap()).unwrap();
+    assert!(said["bytes"].as_u64().unwrap() < 1_000, "{said}");
+    assert!(said["needed_bytes"].as_u64().unwrap() > 100_000_000, "{said}");
+}
+
+#[test]
+fn a_long_run_says_what_fast_would_take() {
+    let place = Place::new().env("ABIDE_LAUNCHER_IN_FLIGHT", "1");
+    // Headers of large pages, with next to nothing behind them.
+    let page = Page::new(15_000, 15_000, 8, 1, &[8]).strips(15_000, vec![vec![0; 30]]);
+    let file = write_tiff(CLASSIC, &[page]);
+    write(&place.path("work/short/a.tif"), &tiff(32, 24, 1));
+    for number in 0..60 {
+        write(&place.path(&format!("work/long/{number}.tif")), &file);
+    }
+    let long = place.run("preprocess long --out web --dry-run");
+    assert!(long.stderr.contains("; --preset fast would take about "), "{long}");
+    let asked_for = place.run("preprocess long --out web --dry-run --preset fast");
+    assert!(!asked_for.stderr.contains("--preset fast would take"), "{asked_for}");
+    let short = place.run("preprocess short --out web --dry-run");
+    assert_eq!(short.code, Some(0), "{short}");
+    assert!(!short.stderr.contains("--preset fast"), "{short}");
+}
