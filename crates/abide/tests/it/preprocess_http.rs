@@ -127,13 +127,14 @@ fn machines_are_started_no_faster_than_they_may_be() {
     let served = Served::start(&place, SERVE);
     send(&served, &stage(&place, "slow", 5));
     let started = || fly.asked().iter().filter(|asked| asked.method == "POST").count();
-    until(&served, || (started() == 2).then_some(()));
-    let limited = until(&served, || {
+    let jobs = until(&served, || {
         let jobs = served.ok("GET /v1/jobs?queue=preprocess", "")["jobs"].clone();
-        let waiting = jobs.as_array().unwrap().iter().filter(|job| job["state"] == json!("ready"));
-        let waiting: Vec<Value> = waiting.cloned().collect();
-        (waiting.len() == 3).then_some(waiting)
+        let jobs = jobs.as_array().unwrap().iter().filter(|job| job["kind"] == json!("tiff"));
+        let jobs: Vec<Value> = jobs.cloned().collect();
+        (jobs.len() == 5 && started() >= 2).then_some(jobs)
     });
+    let limited: Vec<&Value> = jobs.iter().filter(|job| job["state"] == json!("ready")).collect();
+    assert_eq!(limited.len(), 3, "{jobs:?}");
     for job in limited {
         let why = served.ok(&format!("GET /v1/jobs/{}/why", job["job"]), "");
         assert!(why.to_string().contains("launch:tiff"), "{why}");
