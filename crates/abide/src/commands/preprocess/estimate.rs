@@ -129,7 +129,9 @@ fn pixels(path: &Path, file: &File) -> Option<u64> {
 fn probed(path: &Path) -> Option<u64> {
     let bounds = Bounds { pages: PAGES, ..Bounds::default() };
     let probe = abide_media::probe(path, &bounds).ok()?;
+    // What is no image by its bytes has none.
     Some(u64::from(probe.width) * u64::from(probe.height) * u64::from(probe.pages))
+        .filter(|pixels| *pixels > 0)
 }
 
 fn pages(path: &Path, bytes: u64) -> Option<u64> {
