@@ -3,15 +3,20 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::Left;
 use crate::failure::Failure;
 
 /// Folders in folders, at most.
 const DEPTH: usize = 64;
+/// Bytes of a file's name: what is made of it has a longer one.
+const NAME_BYTES: usize = 210;
+/// Bytes of a file's path.
+const PATH_BYTES: usize = abide_collections::limits::PATH_BYTES;
 
 /// A folder as it was looked at.
 #[derive(Debug)]
@@ -24,6 +29,10 @@ pub(in crate::commands) struct Folder {
     pub(in crate::commands) bytes: u64,
     /// The device that they are on.
     pub(in crate::commands) device: u64,
+    /// Files that cannot be taken, each with its reason.
+    pub(in crate::commands) left: Vec<Left>,
+    /// Links and special files, which are not looked at.
+    pub(in crate::commands) special: usize,
 }
 
 /// One file.
@@ -63,12 +72,12 @@ impl File {
 }
 
 impl Folder {
-    /// Looks at a folder. Links are not followed.
+    /// Looks at a folder. Links are not followed; a file that cannot be taken does not hold up the others.
     pub(in crate::commands) fn read(dir: &Path) -> Result<Folder, Failure> {
         let unreadable = |path: &Path, error: io::Error| Failure::Input { path: path.to_owned(), error };
         let root = dir.canonicalize().map_err(|error| unreadable(dir, error))?;
         let metadata = fs::metadata(&root).map_err(|error| unreadable(&root, error))?;
-        let mut files = Vec::new();
+        let (mut files, mut left, mut special) = (Vec::new(), Vec::new(), 0);
         let mut open = vec![(root.clone(), 0)];
         while let Some((dir, depth)) = open.pop() {
             for entry in fs::read_dir(&dir).map_err(|error| unreadable(&dir, error))? {
@@ -77,15 +86,24 @@ impl Folder {
                 let found = found.map_err(|error| unreadable(&path, error))?;
                 if found.is_dir() && depth < DEPTH {
                     open.push((path, depth + 1));
+                } else if found.is_dir() {
+                    let reason = format!("it is more than {DEPTH} folders deep");
+                    left.push(Left { file: shown(&root, &path), reason });
                 } else if found.is_file() {
                     let metadata = entry.metadata().map_err(|error| unreadable(&path, error))?;
-                    files.push(file(&root, &path, &metadata)?);
+                    match file(&root, &path, &metadata) {
+                        Ok(file) => files.push(file),
+                        Err(reason) => left.push(Left { file: shown(&root, &path), reason }),
+                    }
+                } else {
+                    special += 1;
                 }
             }
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
+        left.sort_by(|a, b| a.file.cmp(&b.file));
         let bytes = files.iter().map(|file| file.bytes).sum();
-        Ok(Folder { root, files, bytes, device: metadata.dev() })
+        Ok(Folder { root, files, bytes, device: metadata.dev(), left, special })
     }
 
     /// Files that a phase takes.
@@ -132,12 +150,43 @@ impl Folder {
     }
 }
 
-fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Failure> {
+/// Where a path leads, also if the end of it is not there yet.
+pub(in crate::commands) fn real(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let there = absolute.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut real_path)) = there else { return Ok(absolute) };
+    let rest = absolute.strip_prefix(above).unwrap_or(Path::new(""));
+    let goes_up = rest.components().any(|part| part == Component::ParentDir);
+    for part in rest.components() {
+        match part {
+            // What is not there is no link, so that its dots mean what they say.
+            Component::ParentDir => drop(real_path.pop()),
+            part => real_path.push(part),
+        }
+    }
+    // Past the dots there may be links again.
+    if goes_up { real(&real_path) } else { Ok(real_path) }
+}
+
+/// A path as people can read it.
+fn shown(root: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(root).unwrap_or(path);
-    let Some(relative) = relative.to_str() else {
-        let error = io::Error::other("its name is not UTF-8: rename it");
-        return Err(Failure::Input { path: path.to_owned(), error });
-    };
+    relative.to_string_lossy().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// A file, or why it cannot be taken.
+fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, String> {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    let relative = relative.to_str().ok_or("its name is not UTF-8: rename it")?;
+    if relative.chars().any(char::is_control) {
+        return Err("its name has a control character: rename it".to_owned());
+    }
+    if relative.rsplit('/').next().is_some_and(|name| name.len() > NAME_BYTES) {
+        return Err(format!("its name has more than {NAME_BYTES} bytes: shorten it"));
+    }
+    if relative.len() > PATH_BYTES {
+        return Err(format!("its path has more than {PATH_BYTES} bytes: shorten it"));
+    }
     let extension = relative.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
     let known = TYPES.iter().find(|(known, _)| *known == extension);
     Ok(File {
