@@ -145,16 +145,7 @@ pub(super) fn beforehand(
     let price =
         Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
     let cost = price.of(usage);
-    let cost_text = match usage.input_tokens {
-        0 => "nothing: no model is asked".to_owned(),
-        _ if cost == 0 => {
-            format!(
-                "at most {} tokens; no price is configured (llm.input_price_micros)",
-                usage.input_tokens + usage.output_tokens
-            )
-        }
-        _ => format!("at most about {:.2} USD", cost as f64 / 1e6),
-    };
+    let cost_text = cost_text(usage, cost);
     let text = format!(
         "{reading}\n{grouping}\ncollection {}; {} in {folders} folders; {images} to convert\n\
          disk: about {} needed, {} free\ntime: about {}\nmodel cost: {cost_text}",
@@ -180,6 +171,20 @@ pub(super) fn beforehand(
         "estimated_cost_micros": cost,
     });
     output.message(&text, &document);
+}
+
+/// What models may cost, for people.
+fn cost_text(usage: Usage, cost: u64) -> String {
+    match usage.input_tokens {
+        0 => "nothing: no model is asked".to_owned(),
+        _ if cost == 0 => {
+            format!(
+                "at most {} tokens; no price is configured (llm.input_price_micros)",
+                usage.input_tokens + usage.output_tokens
+            )
+        }
+        _ => format!("at most about {:.2} USD", cost as f64 / 1e6),
+    }
 }
 
 fn time(estimate: &Estimate, staff: &Staff, images: usize, folders: usize, config: &Config) -> Duration {
