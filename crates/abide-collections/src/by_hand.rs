@@ -1,5 +1,8 @@
 //! What people change by hand. Each is one change that may be repeated.
 
+use crate::part::children;
+use crate::tree::label;
+use abide_entities::answer::Shown;
 use abide_entities::request::Append;
 use abide_entities::{EntityError, EntityId, EntityStore, update};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +15,10 @@ pub async fn rename(store: &dyn EntityStore, id: &EntityId, label: &str) -> Resu
         )));
     }
     let label = label.trim().to_owned();
-    let change = |shown: &abide_entities::answer::Shown| Append {
+    if let Some(parent) = store.get(id).await?.parent_pi {
+        check_free(store, &parent, id, &label).await?;
+    }
+    let change = |shown: &Shown| Append {
         label: Some(label.clone()),
         note: Some("renamed by hand".to_owned()),
         ..Append::onto(shown.tip)
@@ -62,9 +68,11 @@ pub async fn move_node(store: &dyn EntityStore, id: &EntityId, to: &EntityId) ->
         }
         above = store.get(&one).await?.parent_pi;
     }
-    if store.get(id).await?.parent_pi.as_ref() == Some(to) {
+    let moved = store.get(id).await?;
+    if moved.parent_pi.as_ref() == Some(to) {
         return Ok(());
     }
+    check_free(store, to, id, label(&moved)).await?;
     update(store, to, |shown| Append {
         children_pi_add: vec![id.clone()],
         note: Some("moved here by hand".to_owned()),
@@ -72,4 +80,21 @@ pub async fn move_node(store: &dyn EntityStore, id: &EntityId, to: &EntityId) ->
     })
     .await
     .map(drop)
+}
+
+/// People know a part by its name: no other part beside it may have the same.
+async fn check_free(
+    store: &dyn EntityStore,
+    parent: &EntityId,
+    id: &EntityId,
+    name: &str,
+) -> Result<(), EntityError> {
+    let beside = children(store, &store.get(parent).await?.children_pi).await?;
+    let is_same = |other: &Shown| other.id != *id && label(other).to_lowercase() == name.to_lowercase();
+    match beside.iter().find(|other| is_same(other)) {
+        None => Ok(()),
+        Some(other) => {
+            Err(EntityError::Conflict(format!("there is another part {:?} already", label(other))))
+        }
+    }
 }

@@ -10,6 +10,7 @@
 use crate::collection::{Archived, Collection, SourceFile};
 use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
 use crate::refusal::No;
+use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Nothing, Object, Record, Turn};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -165,10 +166,12 @@ fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<N
     let name = &collection.name;
     check_name(name)?;
     let former: Option<Collection> = turn.get(&key(name))?;
-    collection.life = match &former {
-        Some(former) => former.life,
-        None => turn.get(&lives_key(name))?.unwrap_or(0),
-    };
+    let lives = turn.get(&lives_key(name))?.unwrap_or(0);
+    if former.is_none() && collection.created_at != Time::default() && collection.life < lives {
+        // Whoever saves it has not heard of that.
+        return Err(No::Gone(collection.name).into());
+    }
+    collection.life = former.as_ref().map_or(lives, |former| former.life);
     if former.as_ref().is_some_and(|former| former.deleting) && !collection.deleting {
         return Err(No::Deleting(collection.name).into());
     }

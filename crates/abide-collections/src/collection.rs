@@ -4,6 +4,7 @@ use abide_core::time::Time;
 use abide_engine::Record;
 use abide_entities::{ContentId, EntityId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,12 @@ pub struct Collection {
     /// How many collections of this name were deleted before it.
     #[serde(default)]
     pub life: u64,
+    /// How many runs came to nothing or not to the end of everything: the next one is another.
+    #[serde(default)]
+    pub abandoned: u64,
+    /// Entities that something failed for, to be done again by the next run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unfinished: BTreeMap<EntityId, Unfinished>,
     /// Whether it is being deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
@@ -49,6 +56,8 @@ impl Collection {
             bytes: 0,
             pending: None,
             life: 0,
+            abandoned: 0,
+            unfinished: BTreeMap::new(),
             deleting: false,
             created_at: Time::default(),
             updated_at: Time::default(),
@@ -56,11 +65,52 @@ impl Collection {
     }
 }
 
+/// What is to be done again with an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unfinished {
+    /// Everything: its images are read and its files grouped.
+    All,
+    /// It is described.
+    Words,
+}
+
 /// A run that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
     /// Its batch.
     pub batch_id: String,
+    /// How far it is.
+    #[serde(default)]
+    pub stage: Stage,
+}
+
+/// How far a run is. Each stage may be repeated from its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Files are converted. Nothing of the collection has changed.
+    Converting,
+    /// What is to change is written down, and the tree is changed accordingly.
+    Bringing,
+    /// Files are remembered as they are in the tree.
+    Recording,
+    /// What changed is read, grouped and described.
+    #[default]
+    Describing,
+    /// Nothing is left but to sweep.
+    Sweeping,
+}
+
+impl Stage {
+    /// Whether it is decided where files come, and they are not all there: nobody may move them now.
+    #[must_use]
+    pub const fn places_files(self) -> bool {
+        match self {
+            Stage::Bringing | Stage::Recording => true,
+            Stage::Converting | Stage::Describing | Stage::Sweeping => false,
+        }
+    }
 }
 
 /// A file of a folder, as it was when it was brought into the collection.

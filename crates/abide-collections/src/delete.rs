@@ -218,8 +218,8 @@ impl Shelf {
 /// Empties staging of a batch that is over.
 pub async fn sweep(staging: &abide_blob::Bucket, batch: &str) -> Result<(), BlobError> {
     staging.delete_all(&Key::new(&format!("staging/{batch}"))?).await?;
-    for manifest in [format!("manifests/{batch}.json"), format!("manifests/{batch}-entities.json")] {
-        staging.delete(&Key::new(&manifest)?).await?;
+    for ending in ["", "-entities", "-intent"] {
+        staging.delete(&Key::new(&format!("manifests/{batch}{ending}.json"))?).await?;
     }
     Ok(())
 }

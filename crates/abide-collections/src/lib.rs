@@ -4,7 +4,7 @@
 //! edited or gone in a folder is brought to its tree; people look into trees, search, rename and move.
 //! What it knows: the engine, entities, the ids that directories have, where images are kept.
 //! What it does not know: folders on a disk, HTTP, how files are converted, read and described.
-//! Where to enter: [`Collections`] for what is remembered, [`changes`] for what is to be done, [`snapshot::apply`] for doing
+//! Where to enter: [`Collections`] for what is remembered, [`changes`] for what is to be done, [`snapshot`] for doing
 //! it, [`Tree`] and [`Part`] for looking, [`Shelf`] for everything that people do.
 
 mod by_hand;
@@ -24,7 +24,7 @@ mod tree;
 
 pub use by_hand::{move_file, move_node, rename};
 pub use catalog::{Call, Collections, NAME, Reply, check_name};
-pub use collection::{Archived, Collection, Pending, SourceFile};
+pub use collection::{Archived, Collection, Pending, SourceFile, Stage, Unfinished};
 pub use delete::{DeletedCollection, sweep};
 pub use error::ShelfError;
 pub use part::{ChildDocument, Named, Part, PartDocument};

@@ -90,7 +90,7 @@ impl Part {
 }
 
 /// Entities by label.
-async fn children(store: &dyn EntityStore, ids: &[EntityId]) -> Result<Vec<Shown>, EntityError> {
+pub(crate) async fn children(store: &dyn EntityStore, ids: &[EntityId]) -> Result<Vec<Shown>, EntityError> {
     let reads: Vec<_> = ids.iter().map(|id| store.get(id)).collect();
     let mut children: Vec<Shown> = stream::iter(reads).buffered(READ_AT_ONCE).try_collect().await?;
     children.sort_by(|one, other| label(one).cmp(label(other)).then(one.id.cmp(&other.id)));

@@ -23,6 +23,14 @@ pub enum No {
     /// It is being deleted.
     #[error("the collection {0:?} is being deleted: run `abide collection delete` again to finish that")]
     Deleting(String),
+    /// It was deleted while somebody worked on it.
+    #[error("the collection {0:?} was deleted meanwhile")]
+    Gone(String),
+    /// A run was stopped while files came to their places.
+    #[error(
+        "files are just being brought into the collection {0:?}: wait, or run `abide ingest` again if it was stopped"
+    )]
+    Bringing(String),
     /// A collection that still has files is not removed.
     #[error("the collection {0:?} still has files")]
     HasFiles(String),
@@ -36,6 +44,8 @@ impl Refusal for No {
             No::LongPath(_) => "long_path",
             No::TooMany(_) => "too_many",
             No::Deleting(_) => "deleting",
+            No::Bringing(_) => "bringing",
+            No::Gone(_) => "gone",
             No::HasFiles(_) => "has_files",
         }
     }
@@ -43,7 +53,7 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::Unknown(_) => RefusalClass::NotFound,
-            No::HasFiles(_) | No::Deleting(_) => RefusalClass::Conflict,
+            No::HasFiles(_) | No::Deleting(_) | No::Bringing(_) | No::Gone(_) => RefusalClass::Conflict,
             No::BadName(_) | No::LongPath(_) | No::TooMany(_) => RefusalClass::Invalid,
         }
     }

@@ -158,6 +158,10 @@ impl Shelf {
         let store = self.entities.as_ref();
         let into = self.part(&collection, into).await?.entity.id;
         if let Some((part, component)) = Part::find_file(store, &collection.root_pi, what).await? {
+            // Where it was decided to bring it, it would come all the same.
+            if collection.pending.is_some_and(|pending| pending.stage.places_files()) {
+                return Err(No::Bringing(collection.name).into());
+            }
             let (moved, sources) = self.together(name, &part.entity, &component).await?;
             for component in &moved {
                 move_file(store, &part.entity.id, component, &into).await?;

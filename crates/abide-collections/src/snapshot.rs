@@ -1,4 +1,7 @@
 //! Bringing files into a tree: a directory becomes an entity, a file becomes components of it.
+//!
+//! What changes is decided as a whole before anything of it is done ([`decide`]), so that a run that is stopped while it is done
+//! ([`apply`]) goes on with the same, and what changed is known however often it is repeated.
 
 use crate::by_hand::move_file;
 use crate::collection::SourceFile;
@@ -7,8 +10,10 @@ use crate::text::component_name;
 use crate::tree::{Branch, Tree};
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
+use abide_organize::REF_SUFFIX;
 use abide_pipeline::FileKind;
 use abide_pipeline::ids::of_directory;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file that is brought in: what became of it, as blobs that are kept already.
@@ -20,13 +25,24 @@ pub struct Incoming {
     pub made: Vec<(String, ContentId)>,
 }
 
-/// What was done.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
-    /// Entities that changed.
-    pub touched: BTreeSet<EntityId>,
-    /// Components that each file became, by its path.
+/// What is to be done with a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Decided {
+    /// Directories that are to be there, each after the one it is in.
+    pub directories: BTreeSet<String>,
+    /// Entities that change, and how.
+    pub edits: BTreeMap<EntityId, Edit>,
+    /// Components that each file becomes, by its path.
     pub made: BTreeMap<String, Vec<String>>,
+}
+
+/// What changes in one entity.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Edit {
+    /// Components that it is to have.
+    pub put: BTreeMap<String, ContentId>,
+    /// Components that it is to have no longer.
+    pub remove: BTreeSet<String>,
 }
 
 /// The entity of a directory: that of a collection's root has the path `/`.
@@ -41,53 +57,67 @@ pub fn directory_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
 
-/// Makes the tree of a collection as its folder is now. Repeating it changes nothing.
-pub async fn apply(
+/// Decides how the tree of a collection becomes as its folder is now. Nothing is changed.
+pub async fn decide(
     store: &dyn EntityStore,
     collection: &str,
     incoming: &[Incoming],
     gone: &BTreeSet<String>,
     known: &BTreeMap<String, SourceFile>,
-) -> Result<Applied, EntityError> {
-    let mut applied = Applied::default();
-    for dir in directories(incoming.iter().map(|file| file.path.as_str())) {
-        if ensure(store, collection, &dir).await? {
-            applied.touched.insert(directory_id(collection, &dir));
-        }
-    }
-    let tree = Tree::read(store, &directory_id(collection, "")).await?;
-    let places = Places::of(collection, &tree, known);
-    let mut edits: BTreeMap<EntityId, Edit> = BTreeMap::new();
+) -> Result<Decided, EntityError> {
+    let root = directory_id(collection, "");
+    let tree = match store.resolve(&root).await {
+        Ok(_) => Tree::read(store, &root).await?,
+        // It is to be made.
+        Err(EntityError::NotFound(_)) => Tree::empty(),
+        Err(error) => return Err(error),
+    };
+    let mut places = Places::of(collection, &tree, known);
+    let paths = incoming.iter().map(|file| file.path.as_str());
+    let mut decided = Decided { directories: directories(paths), ..Decided::default() };
+    let edits = &mut decided.edits;
     for file in incoming {
         let before = known.get(&file.path);
         let mut names = Vec::new();
-        let named = distinct(&places, &file.path, &file.made);
-        for (name, cid) in named {
-            let home = directory_id(collection, directory_of(&file.path));
-            let at = before.and_then(|before| places.find(&file.path, &name, before)).unwrap_or(home);
-            edits.entry(at).or_default().put.insert(name.clone(), cid);
+        for (name, cid) in places.distinct(&file.path, &file.made) {
+            let mut at = before.map(|before| places.all(&file.path, &name, before)).unwrap_or_default();
+            if at.is_empty() {
+                at.insert(directory_id(collection, directory_of(&file.path)));
+            }
+            for id in at {
+                edits.entry(id).or_default().put.insert(name.clone(), cid);
+            }
             names.push(name);
         }
-        for name in before.iter().flat_map(|before| &before.made).filter(|name| !names.contains(name)) {
-            if let Some(at) = before.and_then(|before| places.find(&file.path, name, before)) {
-                edits.entry(at).or_default().remove.insert(name.clone());
+        let former = before.into_iter().flat_map(|before| before.made.iter().map(move |name| (name, before)));
+        for (name, before) in former.filter(|(name, _)| !names.contains(name)) {
+            for id in places.all(&file.path, name, before) {
+                edits.entry(id).or_default().remove.insert(name.clone());
             }
         }
-        applied.made.insert(file.path.clone(), names);
+        decided.made.insert(file.path.clone(), names);
     }
     for (path, before) in gone.iter().filter_map(|path| Some((path, known.get(path)?))) {
         for name in &before.made {
-            if let Some(at) = places.find(path, name, before) {
-                edits.entry(at).or_default().remove.insert(name.clone());
+            for id in places.all(path, name, before) {
+                edits.entry(id).or_default().remove.insert(name.clone());
             }
         }
     }
-    for (id, edit) in edits {
-        if edit.make(store, &id, tree.get(&id)).await? {
-            applied.touched.insert(id);
-        }
+    // A name that one file gives up and another takes is there.
+    edits.values_mut().for_each(|Edit { put, remove }| remove.retain(|name| !put.contains_key(name)));
+    Ok(decided)
+}
+
+/// Makes the tree of a collection as it was decided. Repeating it changes nothing.
+pub async fn apply(store: &dyn EntityStore, collection: &str, decided: &Decided) -> Result<(), EntityError> {
+    for dir in &decided.directories {
+        ensure(store, collection, dir).await?;
     }
-    Ok(applied)
+    for (id, edit) in &decided.edits {
+        edit.make(store, id).await?;
+    }
+    Ok(())
 }
 
 /// Originals follow what was made of them: where a text or ref of a file went into a group, the rest of that file goes too.
@@ -124,11 +154,11 @@ pub fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String>
     all
 }
 
-/// Whether the entity of a directory had to be made.
-async fn ensure(store: &dyn EntityStore, collection: &str, dir: &str) -> Result<bool, EntityError> {
+/// Makes the entity of a directory if it is not there.
+async fn ensure(store: &dyn EntityStore, collection: &str, dir: &str) -> Result<(), EntityError> {
     let id = directory_id(collection, dir);
     match store.resolve(&id).await {
-        Ok(_) => return Ok(false),
+        Ok(_) => return Ok(()),
         Err(EntityError::NotFound(_)) => {}
         Err(error) => return Err(error),
     }
@@ -140,22 +170,7 @@ async fn ensure(store: &dyn EntityStore, collection: &str, dir: &str) -> Result<
         note: Some(format!("folder {}", if dir.is_empty() { "/" } else { dir })),
         ..Create::default()
     };
-    store.create(create).await.map(|_| true)
-}
-
-/// What a file became, under names that no other file of its directory has.
-fn distinct(places: &Places<'_>, path: &str, made: &[(String, ContentId)]) -> Vec<(String, ContentId)> {
-    let taken = |name: &String| {
-        let of = places.owner.get(&(directory_of(path).to_owned(), name.clone()));
-        of.is_some_and(|owner| *owner != path)
-    };
-    let named = made.iter().map(|(name, cid)| {
-        let name = component_name(name);
-        let name =
-            if taken(&name) { format!("{} - {name}", path.rsplit('/').next().unwrap_or(path)) } else { name };
-        (name, *cid)
-    });
-    named.collect()
+    store.create(create).await.map(drop)
 }
 
 /// Where components are.
@@ -166,8 +181,8 @@ struct Places<'a> {
     having: BTreeMap<&'a str, Vec<&'a Branch>>,
     /// Entities of directories.
     directories: BTreeSet<EntityId>,
-    /// Which file became a component, by directory and name.
-    owner: BTreeMap<(String, String), &'a str>,
+    /// Which file became a component, or becomes it now, by directory and name.
+    owner: BTreeMap<(&'a str, String), &'a str>,
 }
 
 impl<'a> Places<'a> {
@@ -179,16 +194,55 @@ impl<'a> Places<'a> {
         let dirs = directories(known.keys().map(String::as_str));
         let directories = dirs.iter().map(|dir| directory_id(collection, dir)).collect();
         let owners = known.iter().flat_map(|(path, file)| {
-            file.made.iter().map(|name| ((directory_of(path).to_owned(), name.clone()), path.as_str()))
+            file.made.iter().map(|name| ((directory_of(path), name.clone()), path.as_str()))
         });
         Places { collection, tree, having, directories, owner: owners.collect() }
+    }
+
+    /// What a file became, under names that no other file of its directory has.
+    fn distinct(&mut self, path: &'a str, made: &[(String, ContentId)]) -> Vec<(String, ContentId)> {
+        let (dir, file) = (directory_of(path), path.rsplit('/').next().unwrap_or(path));
+        let mut named = Vec::with_capacity(made.len());
+        for (name, cid) in made {
+            // A ref is what stands for an image here; a file that merely ends so is not one.
+            let is_named_so = name == file && name.ends_with(REF_SUFFIX);
+            let name = if is_named_so { format!("{name}.txt") } else { component_name(name) };
+            let is_taken = self.owner.get(&(dir, name.clone())).is_some_and(|owner| *owner != path);
+            let name = if is_taken { format!("{file} - {name}") } else { name };
+            self.owner.insert((dir, name.clone()), path);
+            named.push((name, *cid));
+        }
+        named
+    }
+
+    /// Everywhere that a component of a file is: a group may share it with others of the same directory.
+    fn all(&self, path: &str, name: &str, file: &SourceFile) -> BTreeSet<EntityId> {
+        let Some(first) = self.find(path, name, file) else { return BTreeSet::new() };
+        let home = directory_id(self.collection, directory_of(path));
+        let content = self.content(&first, name);
+        let shares = |branch: &&&Branch| {
+            self.content(&branch.entity.id, name) == content && self.is_group_of(branch, &home)
+        };
+        let others = self.having.get(name).into_iter().flatten().filter(shares);
+        others.map(|branch| branch.entity.id.clone()).chain([first.clone()]).collect()
+    }
+
+    fn content(&self, id: &EntityId, name: &str) -> Option<ContentId> {
+        self.tree.get(id)?.entity.components.get(name).copied()
+    }
+
+    /// Whether the nearest directory above is `home`.
+    fn is_group_of(&self, branch: &Branch, home: &EntityId) -> bool {
+        let is_directory = |up: &&Branch| self.directories.contains(&up.entity.id);
+        let nearest = self.tree.up(&branch.entity.id).find(is_directory);
+        nearest.is_some_and(|directory| directory.entity.id == *home && branch.entity.id != *home)
     }
 
     /// Where a component of a file is: where somebody moved it, in its directory, in a group of that, or else in the only
     /// group that has it.
     fn find(&self, path: &str, name: &str, file: &SourceFile) -> Option<EntityId> {
         let having = self.having.get(name)?;
-        let has = |id: &EntityId| having.iter().any(|branch| branch.entity.id == *id);
+        let has = |id: &EntityId| self.content(id, name).is_some();
         if let Some(at) = file.at.as_ref().filter(|at| has(at)) {
             return Some(at.clone());
         }
@@ -197,12 +251,7 @@ impl<'a> Places<'a> {
             return Some(home);
         }
         let mut groups = having.iter().filter(|branch| !self.directories.contains(&branch.entity.id));
-        let nearest = |branch: &&&Branch| {
-            let directory =
-                self.tree.up(&branch.entity.id).find(|up| self.directories.contains(&up.entity.id));
-            directory.is_some_and(|directory| directory.entity.id == home)
-        };
-        if let Some(group) = groups.clone().find(nearest) {
+        if let Some(group) = groups.clone().find(|branch| self.is_group_of(branch, &home)) {
             return Some(group.entity.id.clone());
         }
         match (groups.next(), groups.next()) {
@@ -212,32 +261,19 @@ impl<'a> Places<'a> {
     }
 }
 
-/// What changes in one entity.
-#[derive(Default)]
-struct Edit {
-    put: BTreeMap<String, ContentId>,
-    remove: BTreeSet<String>,
-}
-
 impl Edit {
-    /// Whether a version was needed.
-    async fn make(
-        mut self,
-        store: &dyn EntityStore,
-        id: &EntityId,
-        now: Option<&Branch>,
-    ) -> Result<bool, EntityError> {
-        if let Some(branch) = now {
-            let has = &branch.entity.components;
-            self.put.retain(|name, cid| has.get(name) != Some(cid));
-            self.remove.retain(|name| has.contains_key(name));
-        }
-        let changed = !self.put.is_empty() || !self.remove.is_empty();
-        while !self.put.is_empty() || !self.remove.is_empty() {
-            let put: BTreeMap<_, _> = take(&mut self.put, CHANGES_AT_ONCE);
+    /// Gives an entity what it lacks and takes what it has too much, a part at a time.
+    async fn make(&self, store: &dyn EntityStore, id: &EntityId) -> Result<(), EntityError> {
+        let has = store.get(id).await?.components;
+        let lacks = self.put.iter().filter(|(name, cid)| has.get(*name) != Some(*cid));
+        let mut puts: BTreeMap<String, ContentId> = lacks.map(|(name, cid)| (name.clone(), *cid)).collect();
+        let mut removes: BTreeSet<String> =
+            self.remove.iter().filter(|name| has.contains_key(*name)).cloned().collect();
+        while !puts.is_empty() || !removes.is_empty() {
+            let put = take(&mut puts, CHANGES_AT_ONCE);
             let remove: BTreeSet<String> =
-                self.remove.iter().take(CHANGES_AT_ONCE - put.len()).cloned().collect();
-            self.remove.retain(|name| !remove.contains(name));
+                removes.iter().take(CHANGES_AT_ONCE - put.len()).cloned().collect();
+            removes.retain(|name| !remove.contains(name));
             let note = format!("{} files brought in, {} removed", put.len(), remove.len());
             update(store, id, |shown| Append {
                 components: put.clone(),
@@ -247,7 +283,7 @@ impl Edit {
             })
             .await?;
         }
-        Ok(changed)
+        Ok(())
     }
 }
 

@@ -87,9 +87,14 @@ impl FileDocument {
 }
 
 impl Tree {
+    /// Nothing at all.
+    pub(crate) const fn empty() -> Tree {
+        Tree { branches: Vec::new(), by_id: BTreeMap::new() }
+    }
+
     /// Reads everything below `root`.
     pub async fn read(store: &dyn EntityStore, root: &EntityId) -> Result<Tree, EntityError> {
-        let mut tree = Tree { branches: Vec::new(), by_id: BTreeMap::new() };
+        let mut tree = Tree::empty();
         let mut seen = BTreeSet::from([root.clone()]);
         let mut level: Vec<(EntityId, Option<usize>)> = vec![(root.clone(), None)];
         for depth in 0.. {

@@ -17,6 +17,12 @@ const SIGNATURE_WORDS: usize = 4;
 /// What may stand between the names of a person, in lower case.
 const BETWEEN: [&str; 8] = ["von", "van", "de", "der", "di", "du", "la", "zu"];
 
+/// What stands before the name in a signature, in lower case.
+const CLOSINGS: [&str; 14] = [
+    "dein", "deine", "ihr", "ihre", "euer", "eure", "your", "yours", "ton", "ta", "votre", "tuo", "tua",
+    "signed",
+];
+
 /// What can be said of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
@@ -53,7 +59,7 @@ impl Facts {
             if let Some(signer) = signature(&file.text) {
                 signers.add(signer, 1);
             }
-            if let Some(code) = Language::of(&file.text).code() {
+            if let Some(code) = Language::surely_of(&file.text).and_then(Language::code) {
                 *languages.entry(code).or_default() += 1;
             }
         }
@@ -61,7 +67,8 @@ impl Facts {
         let (own_names, own_words) = typical(&mentions, texts);
         own_names.iter().for_each(|(name, times)| names.add(name, *times));
         own_words.iter().for_each(|(word, times)| words.add(word, *times));
-        for record in directory.children.iter().filter_map(|child| child.pinax.as_ref()) {
+        let records = directory.children.iter().filter_map(|child| child.pinax.as_ref());
+        for record in records.filter(|record| !record.is_minimal()) {
             if let Some(found) = Span::parse(&record.created) {
                 see(found);
             }
@@ -71,7 +78,8 @@ impl Facts {
                 *languages.entry(known).or_default() += 1;
             }
         }
-        let most = languages.into_iter().max_by(|one, other| one.1.cmp(&other.1).then(other.0.cmp(one.0)));
+        let all: usize = languages.values().sum();
+        let most = languages.into_iter().find(|(_, times)| times * 2 > all);
         Facts {
             span,
             names: names.most(SUBJECTS),
@@ -83,7 +91,7 @@ impl Facts {
 
     /// The same with what a record says that was made from more than is at hand here.
     pub(crate) fn with(mut self, record: &Pinax) -> Facts {
-        if let Some(found) = Span::parse(&record.created) {
+        if let Some(found) = Span::parse(&record.created).filter(|_| !record.is_minimal()) {
             self.span = Some(self.span.map_or(found, |known| known.with(found)));
         }
         self.language = self.language.or_else(|| record.language.as_deref().and_then(known_code));
@@ -146,7 +154,12 @@ fn typical(mentions: &Mentions, texts: usize) -> (Weighed, Weighed) {
 /// The last line of a text if it is nothing but a name.
 fn signature(text: &str) -> Option<&str> {
     let last = text.lines().rfind(|line| !line.trim().is_empty())?.trim();
-    let last = last.trim_start_matches(['-', '—', '–', ' ']).trim_end_matches([',', '.', ' ']);
+    let mut last = last.trim_start_matches(['-', '—', '–', ' ']).trim_end_matches([',', '.', ' ']);
+    // "Dein Karl Müller" is signed by Karl Müller.
+    let is_closing = |word: &str| CLOSINGS.contains(&word.to_lowercase().as_str());
+    while let Some((_, name)) = last.split_once(' ').filter(|(first, _)| is_closing(first)) {
+        last = name.trim_start();
+    }
     let words: Vec<&str> = last.split_whitespace().collect();
     let is_part = |word: &&str| {
         BETWEEN.contains(&word.to_lowercase().as_str())
@@ -189,6 +202,8 @@ mod tests {
         for (text, expected) in [
             ("Dear Anna,\nall is well.\nJohn M. Weber\n", Some("John M. Weber")),
             ("…\n— Karl von Hagen,", Some("Karl von Hagen")),
+            ("…\nDein Karl Müller\n", Some("Karl Müller")),
+            ("…\nIhre Anna", None),
             ("all is well.", None),
             ("Yours sincerely", None),
             ("Weber", None),

@@ -5,7 +5,7 @@ use crate::content::ContentId;
 use crate::error::EntityError;
 use crate::limits::{COLLECT_AGE_MS, COLLECTED_AT_ONCE};
 use crate::local::{LocalEntities, blob_key, bucket_failed};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether blobs are really deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Collecting {
 }
 
 /// What a collection did, or would do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Collected {
     /// Blobs that went.
     pub blobs: u64,
@@ -26,9 +26,7 @@ pub struct Collected {
 }
 
 impl LocalEntities {
-    /// Deletes blobs that no manifest of any version names and that nobody uploaded, or was about to name, for
-    /// `older_than_ms`. Less than an hour is an error: whoever uploaded a blob needs time to name it.
-    pub async fn collect(
+    pub(crate) async fn collect_unnamed(
         &self,
         collecting: Collecting,
         older_than_ms: i64,

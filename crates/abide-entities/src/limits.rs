@@ -50,5 +50,7 @@ pub const DELETIONS_AWAITED: usize = 16;
 pub const COLLECTED_AT_ONCE: usize = 500;
 /// Blobs younger than this are never collected: whoever uploaded them may be about to name them.
 pub const COLLECT_AGE_MS: i64 = 60 * 60 * 1_000;
+/// How old blobs are that are collected, if nobody says.
+pub const COLLECT_USUAL_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Levels of parents that an entity may have above it.
 pub const LEVELS: usize = 256;

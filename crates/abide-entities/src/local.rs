@@ -3,6 +3,7 @@
 use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use crate::blobs::{Blobs, BlobsCall, BlobsReply, MAIN, Stored};
 use crate::catalog::{Catalog, CatalogCall, CatalogReply};
+use crate::collect::{Collected, Collecting};
 use crate::content::{Codec, ContentId};
 use crate::dag_json;
 use crate::entity::{Call, Entity, Reply};
@@ -368,6 +369,10 @@ impl EntityStore for LocalEntities {
 
     fn dag(&self, cid: ContentId) -> Asked<'_, Value> {
         Box::pin(self.block(cid))
+    }
+
+    fn collect(&self, collecting: Collecting, older_than_ms: i64) -> Asked<'_, Collected> {
+        Box::pin(self.collect_unnamed(collecting, older_than_ms))
     }
 }
 

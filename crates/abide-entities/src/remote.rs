@@ -1,10 +1,11 @@
 //! Entities of another server that has the same routes.
 
 use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use crate::collect::{Collected, Collecting};
 use crate::content::ContentId;
 use crate::error::{EntityError, ErrorBody};
 use crate::id::EntityId;
-use crate::request::{Append, Create, Hierarchy, Selector};
+use crate::request::{Append, Collect, Create, Hierarchy, Selector};
 use crate::store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -265,5 +266,11 @@ impl EntityStore for RemoteEntities {
         Box::pin(
             async move { read_value(sent(self.request(Method::GET, &format!("/dag/{cid}"))).await?).await },
         )
+    }
+
+    fn collect(&self, collecting: Collecting, older_than_ms: i64) -> Asked<'_, Collected> {
+        let dry_run = collecting == Collecting::DryRun;
+        let body = Collect { older_than_ms: Some(older_than_ms), dry_run };
+        Box::pin(async move { self.post_json("/entities/collect", &body).await })
     }
 }

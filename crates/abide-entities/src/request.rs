@@ -17,6 +17,16 @@ pub const USUAL_TYPE: &str = "PI";
 /// A component's name.
 pub type ComponentName = String;
 
+/// `POST /entities/collect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Collect {
+    /// Files that nobody uploaded or was about to name for so long; a day if it does not say.
+    pub older_than_ms: Option<i64>,
+    /// Whether they are only counted.
+    pub dry_run: bool,
+}
+
 /// `POST /entities`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

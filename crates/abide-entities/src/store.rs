@@ -1,6 +1,7 @@
 //! The door to entities, ours or somebody else's.
 
 use crate::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
+use crate::collect::{Collected, Collecting};
 use crate::content::ContentId;
 use crate::error::EntityError;
 use crate::id::EntityId;
@@ -47,6 +48,9 @@ pub trait EntityStore: Send + Sync {
     fn cat(&self, cid: ContentId, part: Option<Part>) -> Asked<'_, Contents>;
     /// A block as DAG-JSON.
     fn dag(&self, cid: ContentId) -> Asked<'_, Value>;
+    /// Deletes blobs that no manifest of any version names and that nobody uploaded, or was about to name, for
+    /// `older_than_ms`. Less than an hour is an error: whoever uploaded a blob needs time to name it.
+    fn collect(&self, collecting: Collecting, older_than_ms: i64) -> Asked<'_, Collected>;
 }
 
 /// How much a list says about each entity.

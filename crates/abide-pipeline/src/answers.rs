@@ -240,6 +240,7 @@ impl FileRecord {
             ocr: true,
             ocr_complete: false,
             error: None,
+            fixed: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use abide_core::time::Time;
 use abide_engine::Record;
+use abide_organize::REF_SUFFIX;
 use abide_organize::contract::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -150,13 +151,25 @@ pub fn split(names: &[String], most: usize) -> Vec<Vec<String>> {
     parts
 }
 
-/// A name without its last number: what a numbered series has in common. A name without a number is a series of its own.
+/// A name without its ending and its last number: what a numbered series has in common, with what was made of each of its
+/// files. A name without a number is a series of its own.
 fn series_of(name: &str) -> (&str, &str) {
-    let Some(end) = name.rfind(|c: char| c.is_ascii_digit()) else { return (name, "") };
-    let start = name[..end]
+    let stem = stem_of(name);
+    let Some(end) = stem.rfind(|c: char| c.is_ascii_digit()) else { return (stem, "") };
+    let start = stem[..end]
         .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
-    (&name[..start], &name[end + 1..])
+        .map_or(0, |at| at + stem[at..].chars().next().map_or(1, char::len_utf8));
+    (&stem[..start], &stem[end + 1..])
+}
+
+/// A name without what says of which kind it is.
+fn stem_of(name: &str) -> &str {
+    let name = name.strip_suffix(REF_SUFFIX).unwrap_or(name);
+    let is_ending = |ending: &str| ending.len() <= 5 && ending.bytes().all(|b| b.is_ascii_alphanumeric());
+    match name.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() && is_ending(ending) => stem,
+        _ => name,
+    }
 }
 
 /// `count` names from across the directory, in order.

@@ -1,6 +1,7 @@
 //! Everything that others agree with the pipeline on, in one place: what starts a batch, what is said of it, what its jobs
 //! are told and answer, and who does them.
 
+pub use crate::calls::NodesAnswer;
 pub use crate::config::ProcessingConfig;
 pub use crate::message::{BadMessage, IngestMessage, PiNode};
 pub use crate::node::{FileKind, FileRecord, Node, NodeDocument, NodeType, RefRecord, TextRecord};

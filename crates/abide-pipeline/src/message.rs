@@ -8,7 +8,7 @@ use abide_organize::contract::ExistingGroup;
 use abide_preprocess::{BatchId, QueueMessage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What starts a batch. One of `pis`, `manifest_r2_key` and a finished preprocessing of the same batch says which
 /// directories there are. Fields that are not known here are kept.
@@ -72,6 +72,9 @@ pub struct PiNode {
     /// Groups of it that are there: what belongs to one is added to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub existing_groups: Vec<ExistingGroup>,
+    /// Files that somebody put there: they come into no group.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub fixed_files: BTreeSet<String>,
 }
 
 /// A message that cannot start a batch.

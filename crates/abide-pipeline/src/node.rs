@@ -186,6 +186,9 @@ pub struct FileRecord {
     /// Why it was not taken or not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether somebody put it where it is: it is in no group then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fixed: bool,
 }
 
 impl Record for FileRecord {}

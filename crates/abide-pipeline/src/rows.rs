@@ -164,7 +164,7 @@ pub(crate) fn chunk(turn: &mut Turn<'_>, place: u32, chunk: u32) -> Result<Optio
 }
 
 /// The names of a node's files that can be put into groups, in their order: also those that nobody can read, since a scan
-/// belongs where its text is.
+/// belongs where its text is. What somebody put there stays there.
 pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>, Halt<No>> {
     const PAGE: usize = 1_000;
     let prefix = files_prefix(place);
@@ -175,7 +175,7 @@ pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>,
         let full = page.len() == PAGE;
         for (key, file) in page {
             after = Some(key);
-            if file.error.is_none() || file.cid.is_some() {
+            if !file.fixed && (file.error.is_none() || file.cid.is_some()) {
                 names.push(file.filename);
             }
         }

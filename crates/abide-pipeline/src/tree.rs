@@ -89,6 +89,7 @@ impl Tree {
             ocr: file.config.is_none_or(|config| config.ocr),
             ocr_complete: false,
             error,
+            fixed: false,
         });
         Ok(())
     }
@@ -189,10 +190,18 @@ pub fn parent_of(path: &str) -> Option<&str> {
     }
 }
 
-/// An entity that is there, as a directory of a batch.
+/// An entity that is there, as a directory of a batch; `fixed` are files that stay where they are.
 #[must_use]
-pub fn of_entity(place: u32, node: NewNode, components: &BTreeMap<String, ContentId>) -> Vec<Item> {
+pub fn of_entity(
+    place: u32,
+    node: NewNode,
+    components: &BTreeMap<String, ContentId>,
+    fixed: &BTreeSet<String>,
+) -> Vec<Item> {
     let files = components.iter().filter(|(name, _)| !OWN_COMPONENTS.contains(&name.as_str()));
-    let files = files.map(|(name, cid)| Item::File { place, file: FileRecord::published(name, *cid) });
+    let files = files.map(|(name, cid)| {
+        let file = FileRecord { fixed: fixed.contains(name), ..FileRecord::published(name, *cid) };
+        Item::File { place, file }
+    });
     std::iter::once(Item::Node(Box::new(node))).chain(files).collect()
 }

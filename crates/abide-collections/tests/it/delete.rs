@@ -106,5 +106,10 @@ async fn a_deletion_that_was_stopped_is_finished_by_the_next() {
     assert_eq!((deleted.entities, deleted.images), (0, 1));
     let begun = Collection::new(PAPERS, directory_id(PAPERS, ""), "/scans".to_owned());
     shelf.ask(&Call::Save(Box::new(begun))).await.unwrap();
-    assert_eq!(shelf.known(PAPERS).await.unwrap().life, 1);
+    let second = shelf.known(PAPERS).await.unwrap();
+    assert_eq!(second.life, 1);
+    // A run that was under way when it was deleted does not bring it back.
+    shelf.delete(PAPERS).await.unwrap();
+    assert!(shelf.ask(&Call::Save(Box::new(second))).await.is_err());
+    assert!(shelf.known(PAPERS).await.is_err());
 }

@@ -5,3 +5,4 @@ mod catalog;
 mod delete;
 mod rig;
 mod snapshot;
+mod stops;

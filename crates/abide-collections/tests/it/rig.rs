@@ -1,7 +1,7 @@
 //! Entities and collections on an engine in memory.
 
 use abide_blob::Bucket;
-use abide_collections::snapshot::{self, Applied, Incoming};
+use abide_collections::snapshot::{self, Decided, Incoming};
 use abide_collections::{SourceFile, Tree, shown_name};
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_entities::{ContentId, EntityId, EntityStore, LocalEntities, Pieces};
@@ -53,15 +53,27 @@ impl Rig {
         incoming
     }
 
+    /// Brings files in, and gives the entities that this changed.
     pub(crate) async fn apply(
         &self,
         files: &[(&str, &str)],
         gone: &[&str],
         known: &BTreeMap<String, SourceFile>,
-    ) -> Applied {
-        let gone: BTreeSet<String> = gone.iter().map(|path| (*path).to_owned()).collect();
+    ) -> BTreeSet<EntityId> {
         let incoming = self.incoming(files).await;
-        snapshot::apply(&self.store, PAPERS, &incoming, &gone, known).await.unwrap()
+        self.bring(&incoming, gone, known).await.edits.into_keys().collect()
+    }
+
+    pub(crate) async fn bring(
+        &self,
+        incoming: &[Incoming],
+        gone: &[&str],
+        known: &BTreeMap<String, SourceFile>,
+    ) -> Decided {
+        let gone: BTreeSet<String> = gone.iter().map(|path| (*path).to_owned()).collect();
+        let decided = snapshot::decide(&self.store, PAPERS, incoming, &gone, known).await.unwrap();
+        snapshot::apply(&self.store, PAPERS, &decided).await.unwrap();
+        decided
     }
 
     pub(crate) async fn tree(&self) -> Tree {

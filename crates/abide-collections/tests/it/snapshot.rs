@@ -1,11 +1,12 @@
 //! Folders into trees: what is new, edited, gone, grouped and moved by hand.
 
 use crate::rig::{PAPERS, known, rig};
-use abide_collections::snapshot::directory_id;
+use crate::stops::Stops;
+use abide_collections::snapshot::{Incoming, apply, decide, directory_id, gather};
 use abide_collections::{Part, move_file, move_node, rename, search};
 use abide_entities::request::Create;
 use abide_entities::{EntityError, EntityId, EntityStore};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const FILES: [(&str, &str); 3] =
     [("a.txt", "one"), ("letters/b.txt", "two"), ("letters/1887/c.txt", "three")];
@@ -15,12 +16,12 @@ async fn a_folder_becomes_the_same_tree_each_time() {
     let rig = rig();
     let nothing = BTreeMap::new();
     let first = rig.apply(&FILES, &[], &nothing).await;
-    assert_eq!(first.touched.len(), 3);
+    assert_eq!(first.len(), 3);
     let expected = ["/: a.txt", "/letters/1887: c.txt", "/letters: b.txt"];
     assert_eq!(rig.lines().await, expected);
     let root = directory_id(PAPERS, "");
     let ver = rig.ver(&root).await;
-    assert!(rig.apply(&FILES, &[], &nothing).await.touched.is_empty());
+    assert_eq!(rig.apply(&FILES, &[], &nothing).await, first);
     assert_eq!((rig.ver(&root).await, rig.lines().await), (ver, expected.map(str::to_owned).to_vec()));
     assert_eq!(rig.tree().await.root().label(), PAPERS);
 }
@@ -36,7 +37,7 @@ async fn edited_files_are_new_versions_and_gone_ones_are_kept_in_old_ones() {
     let letters = directory_id(PAPERS, "letters");
     let old = rig.store.get(&letters).await.unwrap();
     let applied = rig.apply(&[("letters/b.txt", "other")], &["a.txt"], &before).await;
-    assert_eq!(applied.touched, [letters.clone(), directory_id(PAPERS, "")].into());
+    assert_eq!(applied, [letters.clone(), directory_id(PAPERS, "")].into());
     assert_eq!(rig.lines().await, ["/: ", "/letters/1887: c.txt", "/letters: b.txt"]);
     let new = rig.store.get(&letters).await.unwrap();
     assert_eq!(new.ver, old.ver + 1);
@@ -62,11 +63,74 @@ async fn a_file_in_a_group_is_edited_there_and_new_ones_come_to_the_directory() 
     let rig = rig();
     let (group, known) = grouped(&rig).await;
     let applied = rig.apply(&[("letters/b.txt", "other"), ("letters/d.txt", "new")], &[], &known).await;
-    assert_eq!(applied.touched, [group.clone(), directory_id(PAPERS, "letters")].into());
+    assert_eq!(applied, [group.clone(), directory_id(PAPERS, "letters")].into());
     let expected = ["/: a.txt", "/letters/1887: c.txt", "/letters/Klein: b.txt", "/letters: d.txt"];
     assert_eq!(rig.lines().await, expected);
     rig.apply(&[], &["letters/b.txt"], &known).await;
     assert_eq!(rig.lines().await[2], "/letters/Klein: ");
+}
+
+/// A file in two groups is edited in both, and goes from both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_in_two_groups_is_the_same_in_both() {
+    let rig = rig();
+    let (group, known) = grouped(&rig).await;
+    let shared = rig.store.get(&group).await.unwrap().components;
+    let create = |components| Create {
+        label: Some("Weber".to_owned()),
+        parent_pi: Some(directory_id(PAPERS, "letters")),
+        components,
+        ..Create::default()
+    };
+    let other = rig.store.create(create(shared)).await.unwrap().id;
+    let elsewhere = BTreeMap::from([("b.txt".to_owned(), rig.upload("not the same").await)]);
+    let stranger = rig.store.create(create(elsewhere.clone())).await.unwrap().id;
+    let touched = rig.apply(&[("letters/b.txt", "other")], &[], &known).await;
+    assert_eq!(touched, [group.clone(), other.clone()].into());
+    let now = |id: EntityId| {
+        let store = rig.store.clone();
+        async move { store.get(&id).await.unwrap().components }
+    };
+    assert_eq!(now(group.clone()).await, now(other.clone()).await);
+    assert_eq!(now(stranger.clone()).await, elsewhere, "a file that has but the name is another");
+    assert_eq!(rig.apply(&[], &["letters/b.txt"], &known).await, touched);
+    assert!(now(group).await.is_empty() && now(other).await.is_empty() && !now(stranger).await.is_empty());
+}
+
+/// Brings in as was decided until it is stopped, and then to the end.
+async fn stopped(
+    rig: &crate::rig::Rig,
+    stops: &Stops,
+    known: &BTreeMap<String, abide_collections::SourceFile>,
+) -> Result<(), EntityError> {
+    let files = [("letters/b.txt", "other"), ("letters/d.txt", "new"), ("maps/1890/e.txt", "new, too")];
+    let (incoming, gone) = (rig.incoming(&files).await, ["a.txt".to_owned()].into());
+    let decided = decide(&rig.store, PAPERS, &incoming, &gone, known).await.unwrap();
+    let first = apply(stops, PAPERS, &decided).await;
+    apply(&rig.store, PAPERS, &decided).await.unwrap();
+    first
+}
+
+/// Stopped at each request to the store and run again, it gives one tree.
+#[tokio::test(flavor = "multi_thread")]
+async fn bringing_in_that_was_stopped_anywhere_goes_on() {
+    let steps = {
+        let rig = rig();
+        let (_, known) = grouped(&rig).await;
+        let stops = Stops::new(&rig.store, usize::MAX);
+        stopped(&rig, &stops, &known).await.unwrap();
+        stops.asked()
+    };
+    assert!(steps > 8, "{steps}");
+    let mut trees = BTreeSet::new();
+    for nth in 0..steps {
+        let rig = rig();
+        let (_, known) = grouped(&rig).await;
+        let stops = Stops::new(&rig.store, nth);
+        assert!(stopped(&rig, &stops, &known).await.is_err(), "{nth} of {steps}");
+        trees.insert(rig.lines().await);
+        assert_eq!(trees.len(), 1, "{nth} of {steps}: {trees:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,6 +150,15 @@ async fn what_was_done_by_hand_stays() {
     let (hits, _) = search(&rig.store, &rig.tree().await, "edited").await.unwrap();
     assert_eq!(hits.len(), 1);
     assert_eq!((hits[0].path.as_str(), hits[0].file.as_deref()), ("letters/1887", Some("a.txt")));
+    // A part is known by its name.
+    let letters = directory_id(PAPERS, "letters");
+    let taken = rename(&rig.store, &letters, "familie klein").await;
+    assert!(matches!(taken, Err(EntityError::Conflict(_))), "{taken:?}");
+    let twin =
+        Create { label: Some("Familie Klein".to_owned()), parent_pi: Some(letters), ..Create::default() };
+    let twin = rig.store.create(twin).await.unwrap().id;
+    let taken = move_node(&rig.store, &twin, &directory_id(PAPERS, "")).await;
+    assert!(matches!(taken, Err(EntityError::Conflict(_))), "{taken:?}");
     let into_itself =
         move_node(&rig.store, &directory_id(PAPERS, "letters"), &directory_id(PAPERS, "letters/1887")).await;
     assert!(matches!(into_itself, Err(EntityError::Invalid(_))), "{into_itself:?}");
@@ -96,14 +169,19 @@ async fn files_with_the_same_name_do_not_replace_each_other() {
     let rig = rig();
     let cid = rig.upload("made of a TIFF").await;
     let known = BTreeMap::from([("scan.jpg".to_owned(), known(&["scan.jpg.ref.json"]))]);
-    let incoming = abide_collections::snapshot::Incoming {
+    let incoming = Incoming {
         path: "scan.tif".to_owned(),
         made: vec![("scan.jpg.ref.json".to_owned(), cid), ("description.md".to_owned(), cid)],
     };
-    let applied = abide_collections::snapshot::apply(&rig.store, PAPERS, &[incoming], &[].into(), &known)
-        .await
-        .unwrap();
-    assert_eq!(applied.made["scan.tif"], ["scan.tif - scan.jpg.ref.json", "description (file).md"]);
+    // Two of one run do not either.
+    let other = Incoming {
+        path: "text.pdf".to_owned(),
+        made: vec![("description (file).md".to_owned(), rig.upload("another").await)],
+    };
+    let decided = rig.bring(&[incoming, other], &[], &known).await;
+    assert_eq!(decided.made["scan.tif"], ["scan.tif - scan.jpg.ref.json", "description (file).md"]);
+    assert_eq!(decided.made["text.pdf"], ["text.pdf - description (file).md"]);
+    assert_eq!(decided.edits[&directory_id(PAPERS, "")].put.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,10 +212,8 @@ async fn an_original_follows_what_was_made_of_it() {
     let text = rig.upload("read").await;
     let scan = rig.upload("scan").await;
     let made = vec![("s.tif".to_owned(), scan), ("s.jpg.ref.json".to_owned(), text)];
-    let incoming = abide_collections::snapshot::Incoming { path: "letters/s.tif".to_owned(), made };
-    abide_collections::snapshot::apply(&rig.store, PAPERS, &[incoming], &[].into(), &BTreeMap::new())
-        .await
-        .unwrap();
+    let incoming = Incoming { path: "letters/s.tif".to_owned(), made };
+    rig.bring(&[incoming], &[], &BTreeMap::new()).await;
     let letters = directory_id(PAPERS, "letters");
     let create =
         Create { label: Some("Klein".to_owned()), parent_pi: Some(letters.clone()), ..Create::default() };
@@ -145,7 +221,7 @@ async fn an_original_follows_what_was_made_of_it() {
     move_file(&rig.store, &letters, "s.jpg.ref.json", &group).await.unwrap();
     let known = BTreeMap::from([("letters/s.tif".to_owned(), known(&["s.tif", "s.jpg.ref.json"]))]);
     for _ in 0..2 {
-        abide_collections::snapshot::gather(&rig.store, PAPERS, &known).await.unwrap();
+        gather(&rig.store, PAPERS, &known).await.unwrap();
         assert_eq!(rig.lines().await, ["/: ", "/letters/Klein: s.jpg s.tif", "/letters: "]);
     }
     assert_eq!(rig.ver(&group).await, 3);

@@ -50,7 +50,8 @@ pub(crate) fn draft(answer: serde_json::Value) -> Result<Draft, serde_json::Erro
 
 fn schema() -> serde_json::Value {
     let text = json!({ "type": ["string", "null"] });
-    let names = json!({ "type": ["array", "null"], "items": { "type": "string" } });
+    let names = json!({ "type": ["string", "array", "null"], "items": { "type": "string" } });
+    let list = json!({ "type": ["array", "null"], "items": { "type": "string" } });
     json!({
         "type": "object",
         "properties": {
@@ -60,7 +61,7 @@ fn schema() -> serde_json::Value {
             "institution": text,
             "created": text,
             "language": text,
-            "subjects": names,
+            "subjects": list,
             "description": text,
             "rights": text,
             "place": names,

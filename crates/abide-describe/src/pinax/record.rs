@@ -48,6 +48,9 @@ pub struct Pinax {
     pub place: Option<Names>,
 }
 
+/// What records of directories with nothing in them say.
+const NOTHING: &str = "There is nothing in it.";
+
 /// A record as somebody gives it: anything may be missing or careless.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,8 +135,15 @@ impl Pinax {
     /// What there is to say about a directory with nothing in it.
     #[must_use]
     pub fn minimal(directory: &Directory, this_year: u32) -> Pinax {
-        let draft = Draft { created: Some(this_year.to_string()), ..Draft::default() };
+        let description = Some(NOTHING.to_owned());
+        let draft = Draft { created: Some(this_year.to_string()), description, ..Draft::default() };
         Pinax::finish(draft, directory)
+    }
+
+    /// Whether it is of a directory with nothing in it: then its date is that of the record.
+    #[must_use]
+    pub fn is_minimal(&self) -> bool {
+        self.description.as_deref() == Some(NOTHING)
     }
 }
 

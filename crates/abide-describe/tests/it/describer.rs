@@ -107,9 +107,17 @@ async fn a_directory_with_nothing_in_it_has_a_minimal_record() {
     let record = Describer::builtin().record(&empty, 2026).await.unwrap().pinax;
     let expected = json!({
         "id": PI, "title": "box 7", "type": "Collection", "creator": "Unknown", "institution": "Unknown",
-        "created": "2026", "access_url": "", "source": "PINAX",
+        "created": "2026", "access_url": "", "description": "There is nothing in it.", "source": "PINAX",
     });
     assert_eq!(serde_json::to_value(&record).unwrap(), expected);
+    // The year of the record is nobody's else: neither it nor what it is in is from then.
+    let described = Describer::builtin().describe(&empty, Some(&record)).await.unwrap().text;
+    assert_eq!(described, "# box 7\n\n## Overview\n\n0 files.\n");
+    let child = Child { name: "box 7".to_owned(), pinax: Some(record), description: Some(described) };
+    let file = Document { name: "a_1887.txt".to_owned(), text: "hello apples pears 1".to_owned() };
+    let above = Directory { name: "boxes".to_owned(), files: vec![file], children: vec![child], ..empty };
+    let record = Describer::builtin().record(&above, 2026).await.unwrap().pinax;
+    assert_eq!((record.created.as_str(), record.language), ("1887", None));
 }
 
 #[test]

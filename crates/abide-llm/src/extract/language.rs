@@ -30,16 +30,26 @@ impl Language {
     /// The language of `text`.
     #[must_use]
     pub fn of(text: &str) -> Language {
-        let start: String = text.chars().take(4_000).collect();
-        match whatlang::detect_lang(&start) {
-            Some(Lang::Eng) => Language::English,
-            Some(Lang::Deu) => Language::German,
-            Some(Lang::Fra) => Language::French,
-            Some(Lang::Spa) => Language::Spanish,
-            Some(Lang::Ita) => Language::Italian,
-            Some(Lang::Por) => Language::Portuguese,
-            Some(Lang::Nld) => Language::Dutch,
-            Some(_) | None => Language::Other,
+        whatlang::detect_lang(&start(text)).map_or(Language::Other, Language::known)
+    }
+
+    /// The language of `text`, if the text is long and clear enough to tell.
+    #[must_use]
+    pub fn surely_of(text: &str) -> Option<Language> {
+        let found = whatlang::detect(&start(text)).filter(whatlang::Info::is_reliable);
+        found.map(|found| Language::known(found.lang()))
+    }
+
+    const fn known(lang: Lang) -> Language {
+        match lang {
+            Lang::Eng => Language::English,
+            Lang::Deu => Language::German,
+            Lang::Fra => Language::French,
+            Lang::Spa => Language::Spanish,
+            Lang::Ita => Language::Italian,
+            Lang::Por => Language::Portuguese,
+            Lang::Nld => Language::Dutch,
+            _ => Language::Other,
         }
     }
 
@@ -108,4 +118,9 @@ impl Words {
             None => lower.to_owned(),
         }
     }
+}
+
+/// As much of a text as says which language it is.
+fn start(text: &str) -> String {
+    text.chars().take(4_000).collect()
 }

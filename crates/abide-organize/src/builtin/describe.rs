@@ -46,8 +46,7 @@ impl About {
         if parts.is_empty() {
             parts.push("Group");
         }
-        let words: Vec<String> = parts.into_iter().map(capital).collect();
-        words.join(" ")
+        capitals(parts.into_iter())
     }
 
     /// A sentence or two.
@@ -69,23 +68,29 @@ impl About {
 }
 
 /// The words by which whoever named the files told the group from the rest, in the order of the first name.
-fn titles(members: &[&Unit<'_>], all: &[Unit<'_>]) -> Vec<String> {
-    const LETTERS: usize = 3;
-    let words = |unit: &Unit<'_>| -> Vec<String> {
-        let words =
-            unit.stem.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() >= LETTERS);
-        words.map(str::to_owned).collect()
-    };
-    let everywhere: Vec<Vec<String>> = all.iter().map(words).collect();
+pub(super) fn titles(members: &[&Unit<'_>], all: &[Unit<'_>]) -> Vec<String> {
+    let everywhere: Vec<Vec<String>> = all.iter().map(name_words).collect();
     let tells = |word: &String| {
         let having = everywhere.iter().filter(|words| words.contains(word)).count();
-        members.iter().all(|unit| words(unit).contains(word)) && having == members.len()
+        members.iter().all(|unit| name_words(unit).contains(word)) && having == members.len()
     };
-    let mut titles: Vec<String> = members.first().map(|unit| words(unit)).unwrap_or_default();
+    let mut titles: Vec<String> = members.first().map(|unit| name_words(unit)).unwrap_or_default();
     titles.retain(tells);
     titles.dedup();
     titles.truncate(3);
     titles
+}
+
+/// The words of a unit's name, in lower case.
+pub(super) fn name_words(unit: &Unit<'_>) -> Vec<String> {
+    const LETTERS: usize = 3;
+    let words = unit.stem.split(|c: char| !c.is_alphabetic());
+    words.filter(|word| word.chars().count() >= LETTERS).map(str::to_owned).collect()
+}
+
+/// Words, each with a capital.
+pub(super) fn capitals<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(capital).collect::<Vec<_>>().join(" ")
 }
 
 fn capital(word: &str) -> String {

@@ -14,6 +14,7 @@ mod years;
 
 use crate::file::InputFile;
 use crate::plan::{Group, Plan};
+use strategy::Principle;
 use units::Unit;
 
 pub use existing::{Known, organize_beside};
@@ -33,6 +34,7 @@ struct Sorting {
 enum By {
     Series,
     Subject,
+    Name,
     Year,
 }
 
@@ -50,9 +52,12 @@ pub fn organize(files: &[InputFile]) -> Plan {
 pub fn organize_part(files: &[InputFile], guidance: &str) -> Plan {
     let units = units::units(files);
     let sorting = match strategy::read(guidance) {
-        Some(By::Series) => Some(Sorting { by: By::Series, groups: series::series(&units) }),
-        Some(By::Year) => Some(Sorting { by: By::Year, groups: years::years(&units) }),
-        Some(By::Subject) | None => sort(&units),
+        Some(Principle::Series) => Some(Sorting { by: By::Series, groups: series::series(&units) }),
+        Some(Principle::Year) => Some(Sorting { by: By::Year, groups: years::years(&units) }),
+        Some(Principle::Names(names)) => {
+            Some(Sorting { by: By::Name, groups: strategy::by_names(&units, &names) })
+        }
+        None => sort(&units),
     };
     planned(files, &units, sorting.filter(|sorting| !sorting.groups.is_empty()))
 }
@@ -111,6 +116,7 @@ fn plan_of(files: &[InputFile], units: &[Unit<'_>], sorting: &Sorting) -> Plan {
     let by = match sorting.by {
         By::Series => "by numbered series",
         By::Subject => "by what the files are about",
+        By::Name => "by what their names have in common",
         By::Year => "by year",
     };
     let reorganization_description = format!("{SAYS}: {by}, {} groups.", groups.len());

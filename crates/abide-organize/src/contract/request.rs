@@ -64,6 +64,9 @@ pub struct PiRequest {
     pub existing_groups: Vec<ExistingGroup>,
     /// What is to be done with the directory, from which groups inherit.
     pub processing_config: Option<ProcessingConfig>,
+    /// Which part of the directory this is, if it is organized in parts: what two parts say differently, the first says,
+    /// whichever was asked about first.
+    pub part: Option<u32>,
 }
 
 impl PiRequest {
@@ -78,6 +81,7 @@ impl PiRequest {
             parent_components: None,
             existing_groups: Vec::new(),
             processing_config: None,
+            part: None,
         }
     }
 }
@@ -294,6 +298,8 @@ struct Long {
     existing_groups: Vec<ExistingGroup>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     processing_config: Option<ProcessingConfig>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    part: Option<u32>,
 }
 
 impl<'de> Deserialize<'de> for PiRequest {
@@ -312,6 +318,7 @@ impl<'de> Deserialize<'de> for PiRequest {
             parent_components: long.parent_components,
             existing_groups: long.existing_groups,
             processing_config: long.processing_config,
+            part: long.part,
         })
     }
 }
@@ -329,8 +336,18 @@ impl Serialize for PiRequest {
             parent_components,
             existing_groups,
             processing_config,
+            part,
         } = self.clone();
-        Long { pi, current_tip, directory_path, files, parent_components, existing_groups, processing_config }
-            .serialize(serializer)
+        Long {
+            pi,
+            current_tip,
+            directory_path,
+            files,
+            parent_components,
+            existing_groups,
+            processing_config,
+            part,
+        }
+        .serialize(serializer)
     }
 }

@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 
-/// The property of a group that says which chunk gave it its name and description: the first by name, not by time.
+/// The property of a group that says which part gave it its name and description: the first by its place, not by time.
 const DESCRIBED_BY: &str = "described_by";
 
 /// Publishes plans.
@@ -211,7 +211,7 @@ impl Publishing<'_> {
             parent_pi: Some(parent.id.clone()),
             label: Some(group.group_name.clone()),
             description: Some(group.description.clone()),
-            properties: Some(described_by(self.chunk_id)),
+            properties: Some(described_by(&self.place())),
             note: Some(format!("grouped by {}", self.name())),
             ..Create::default()
         };
@@ -223,7 +223,7 @@ impl Publishing<'_> {
         }
     }
 
-    /// Adds files to a group that is there. Its name and description are those of the chunk whose id comes first, unless the
+    /// Adds files to a group that is there. Its name and description are those of the part that comes first, unless the
     /// group is from an earlier run.
     async fn add(
         self,
@@ -243,7 +243,7 @@ impl Publishing<'_> {
                     description: describes.then(|| group.description.clone()),
                     properties: describes.then(|| {
                         let mut properties = shown.properties.clone().unwrap_or_default();
-                        properties.extend(described_by(self.chunk_id));
+                        properties.extend(described_by(&self.place()));
                         properties
                     }),
                     note: Some(format!("files added by {}", self.name())),
@@ -257,10 +257,19 @@ impl Publishing<'_> {
         }
     }
 
-    /// Whether this chunk comes before the one that described a group.
+    /// Whether this part comes before the one that described a group.
     fn describes(self, shown: &Shown) -> bool {
         let by = shown.properties.as_ref().and_then(|properties| properties.get(DESCRIBED_BY));
-        by.and_then(Value::as_str).is_some_and(|by| self.chunk_id < by)
+        by.and_then(Value::as_str).is_some_and(|by| self.place().as_str() < by)
+    }
+
+    /// What it comes by among the parts of its directory. Ids of chunks are drawn when they are sent, so that parts of a
+    /// directory that is done again would come in another order by them.
+    fn place(self) -> String {
+        match self.request.part {
+            Some(part) => format!("{part:06}-{}", self.chunk_id),
+            None => self.chunk_id.to_owned(),
+        }
     }
 
     fn name(self) -> String {
@@ -325,7 +334,8 @@ impl Publishing<'_> {
             }
             None => Source::default(),
         };
-        source.chunks.insert(self.name(), chunk.clone());
+        let place = format!("{}:{}", self.batch_id, self.place());
+        source.chunks.insert(place, chunk.clone());
         let machine = serde_json::to_string_pretty(&source)
             .map_err(|error| EntityError::Internal(format!("a description cannot be written: {error}")))?;
         let mut words = BTreeMap::new();
@@ -336,8 +346,8 @@ impl Publishing<'_> {
     }
 }
 
-fn described_by(chunk_id: &str) -> Map<String, Value> {
-    Map::from_iter([(DESCRIBED_BY.to_owned(), json!(chunk_id))])
+fn described_by(place: &str) -> Map<String, Value> {
+    Map::from_iter([(DESCRIBED_BY.to_owned(), json!(place))])
 }
 
 /// Keeps a text.

@@ -153,6 +153,33 @@ fn parts_of_a_directory_go_by_the_principle_of_the_whole() {
     assert!(!strategize(&noise).should_coordinate);
 }
 
+/// Subjects that show in the names of files are the same in every part, also in one that has but one of them.
+#[test]
+fn parts_of_a_directory_go_by_names_where_subjects_show_in_them() {
+    let kinds = [
+        ("minutes", "The committee met, heard the treasurer and resolved to mend the roof."),
+        ("sermon", "Brethren, the harvest of mercy and the vineyard of grace await the faithful."),
+        ("recipe", "Take flour, butter and eggs, stir in sugar, and bake in a slow oven."),
+    ];
+    let papers: Vec<InputFile> = kinds
+        .iter()
+        .flat_map(|(kind, text)| {
+            (1901..=1920).map(move |year| InputFile::text(format!("{kind}-{year}.txt"), *text))
+        })
+        .collect();
+    let sample: Vec<InputFile> = papers.iter().step_by(2).cloned().collect();
+    let strategy = strategize(&sample);
+    assert!(strategy.should_coordinate, "{strategy:?}");
+    let mut found = Vec::new();
+    for part in papers.chunks(25) {
+        let sorted = organize_part(part, &strategy.guidance);
+        assert_eq!(sorted.ungrouped_files, [""; 0], "{sorted:?}");
+        found.extend(sorted.groups.into_iter().map(|group| (group.group_name, group.files.len())));
+    }
+    let found: Vec<(&str, usize)> = found.iter().map(|(name, files)| (name.as_str(), *files)).collect();
+    assert_eq!(found, [("Minutes", 20), ("Sermon", 5), ("Recipe", 10), ("Sermon", 15), ("Recipe", 10)]);
+}
+
 #[test]
 fn pages_of_one_book_stay_together() {
     let about = |n: usize| {

@@ -7,8 +7,17 @@ use abide_entities::EntityId;
 use abide_organize::contract::{CallbackStatus, ExistingGroup, FileInput, PiRequest, ProcessRequest};
 use abide_organize::group_id;
 
+/// What chunks are known by.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// Ids that come one after the other.
+    ById,
+    /// Their parts; ids come the other way round.
+    ByPart,
+}
+
 /// Eight chunks of one directory, each with some files of every group, in an order.
-async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
+async fn eight_chunks(order: &[usize], at_once: bool, known: Known) -> (Tree, EntityId) {
     // Each chunk has its own words, and some their own spelling of a name.
     let model = StandIn::start(|question| {
         let mut answer = by_letter(&question.files);
@@ -31,8 +40,12 @@ async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
     let before = rig.directory_of(&files).await;
     for chunk in order {
         let files = names[chunk * 4..chunk * 4 + 4].iter().map(FileInput::named).collect();
-        let pi = PiRequest { files: Some(files), ..PiRequest::whole(before.id.clone()) };
-        rig.process(ProcessRequest { pis: vec![pi], ..whole(&format!("chunk-{chunk}"), &[]) }).await;
+        let (id, part) = match known {
+            Known::ById => (*chunk, None),
+            Known::ByPart => (8 - chunk, Some(*chunk as u32)),
+        };
+        let pi = PiRequest { files: Some(files), part, ..PiRequest::whole(before.id.clone()) };
+        rig.process(ProcessRequest { pis: vec![pi], ..whole(&format!("chunk-{id}"), &[]) }).await;
         if !at_once {
             assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
         }
@@ -50,15 +63,19 @@ async fn eight_chunks(order: &[usize], at_once: bool) -> (Tree, EntityId) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_chunks_in_any_order_give_one_tree() {
-    let (expected, first) = eight_chunks(&[0, 1, 2, 3, 4, 5, 6, 7], false).await;
+    let (expected, first) = eight_chunks(&[0, 1, 2, 3, 4, 5, 6, 7], false, Known::ById).await;
     assert_eq!(expected.groups.len(), 3);
     assert!(expected.groups.values().all(|(_, _, files)| files.len() == 8));
     let named = |tree: &Tree, parent: &EntityId| -> Vec<Grouped> {
         let ids = ["Letter a", "Letter b", "Letter c"].map(|name| group_id("batch-1", parent, name));
         ids.iter().map(|id| tree.groups[id].clone()).collect()
     };
-    for (order, at_once) in [([7, 6, 5, 4, 3, 2, 1, 0], false), ([3, 0, 7, 4, 1, 6, 5, 2], true)] {
-        let (tree, parent) = eight_chunks(&order, at_once).await;
+    for (order, at_once, known) in [
+        ([7, 6, 5, 4, 3, 2, 1, 0], false, Known::ById),
+        ([3, 0, 7, 4, 1, 6, 5, 2], true, Known::ById),
+        ([6, 1, 4, 7, 2, 5, 0, 3], true, Known::ByPart),
+    ] {
+        let (tree, parent) = eight_chunks(&order, at_once, known).await;
         assert_eq!(named(&tree, &parent), named(&expected, &first));
         assert_eq!(tree.description, expected.description);
         let kept = |tree: &Tree| tree.parent.keys().cloned().collect::<Vec<_>>();

@@ -7,7 +7,8 @@ use abide_entities::Asked;
 use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use abide_entities::request::{Append, Create, Hierarchy, Selector};
 use abide_entities::{
-    ContentId, Contents, Detail, EntityError, EntityId, EntityStore, LocalEntities, Part, Pieces,
+    Collected, Collecting, ContentId, Contents, Detail, EntityError, EntityId, EntityStore, LocalEntities,
+    Part, Pieces,
 };
 use abide_organize::contract::{CallbackStatus, PiRequest, PiStatus};
 use abide_organize::work::{Publishing, publish};
@@ -90,6 +91,9 @@ impl EntityStore for Flaky {
     }
     fn dag(&self, cid: ContentId) -> Asked<'_, Value> {
         self.inner.dag(cid)
+    }
+    fn collect(&self, collecting: Collecting, older_than_ms: i64) -> Asked<'_, Collected> {
+        self.inner.collect(collecting, older_than_ms)
     }
 }
 

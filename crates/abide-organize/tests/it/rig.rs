@@ -147,16 +147,21 @@ pub(crate) fn with_model(base_url: &str) -> Options {
 
 /// The same, for a model that may not answer in time.
 pub(crate) fn with_model_within(base_url: &str, timeout_ms: u64) -> Options {
+    with_model_of(base_url, timeout_ms, 16)
+}
+
+/// The same, for a model that is asked so much at a time.
+pub(crate) fn with_model_of(base_url: &str, timeout_ms: u64, concurrency: usize) -> Options {
     let endpoint = Endpoint {
         price: Price { input_micros: 1_000_000, output_micros: 1_000_000 },
         timeout_ms,
         attempts: 2,
-        concurrency: 16,
+        concurrency,
         ..Endpoint::new(base_url, "wanted")
     };
     let client = Client::new(endpoint, &Limiters::default(), Arc::new(SystemClock::new())).unwrap();
     let model: Arc<dyn Model> = Arc::new(client);
-    Options { model: Some(model), concurrency: 16, ..Options::builtin() }
+    Options { model: Some(model), concurrency, ..Options::builtin() }
 }
 
 impl Rig {

@@ -67,6 +67,11 @@ impl Phase for Reorganization {
             return Ok(Taken::Through(End::Skipped(Some(reason))));
         }
         let names = rows::file_names(flow.turn, node.place)?;
+        if names.is_empty() {
+            return Ok(Taken::Through(End::Skipped(Some(
+                "its files stay where somebody put them".to_owned(),
+            ))));
+        }
         let most = flow.options.max_files as usize;
         let parts = if names.len() > most { chunk::split(&names, most) } else { vec![names.clone()] };
         let first = if parts.len() > 1 {
@@ -126,7 +131,7 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
     let now = flow.turn.now();
     let chunk_id = chunk_id(flow);
     let due_at = due(flow, &chunk_id)?;
-    let request = request(flow, node, &chunk, &chunk_id)?;
+    let request = request(flow, node, number, &chunk, &chunk_id)?;
     let name = format!("{}:{chunk_id}", request.batch_id);
     match flow.options.organizer {
         Organizer::Here => {
@@ -189,6 +194,7 @@ pub(crate) fn chunk_id(flow: &mut Flow<'_, '_>) -> String {
 fn request(
     flow: &mut Flow<'_, '_>,
     node: &Node,
+    number: u32,
     chunk: &Chunk,
     chunk_id: &str,
 ) -> Result<ProcessRequest, Halt<No>> {
@@ -230,6 +236,7 @@ fn request(
                     cheimarros: config.cheimarros,
                     describe: config.describe,
                 }),
+                part: Some(number),
                 ..PiRequest::whole(pi)
             }];
         }

@@ -34,16 +34,21 @@ pub(super) async fn read(
     Ok(bytes)
 }
 
-/// The files of an entity that have something to say, within bounds, in the order of their names.
+/// The files of an entity, within bounds, in the order of their names; those that nobody can read have no text.
 pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<Vec<InputFile>, WorkError> {
     let named = shown.components.iter().filter(|(name, _)| !OWN_COMPONENTS.contains(&name.as_str()));
-    let readable = named.filter(|(name, _)| FileKind::of(name) != FileKind::Other);
-    let mut reading = stream::iter(readable.map(|(name, cid)| (name.clone(), *cid)).collect::<Vec<_>>())
-        .map(|(name, cid)| async move {
-            let bytes = read(entities, cid, CONTEXT_FILE_BYTES).await?;
-            Ok::<_, WorkError>(input(name, &bytes))
-        })
-        .buffered(AT_A_TIME);
+    let named: Vec<(String, ContentId)> = named.map(|(name, cid)| (name.clone(), *cid)).collect();
+    let is_shown = |name: &str| FileKind::of(name) != FileKind::Other || !is_shown_by_another(name, &named);
+    let mut reading =
+        stream::iter(named.iter().filter(|(name, _)| is_shown(name)).cloned().collect::<Vec<_>>())
+            .map(|(name, cid)| async move {
+                if FileKind::of(&name) == FileKind::Other {
+                    return Ok(InputFile::text(name, ""));
+                }
+                let bytes = read(entities, cid, CONTEXT_FILE_BYTES).await?;
+                Ok::<_, WorkError>(input(name, &bytes))
+            })
+            .buffered(AT_A_TIME);
     let (mut files, mut left) = (Vec::new(), CONTEXT_BYTES);
     while let Some(mut file) = reading.try_next().await? {
         if file.content.len() > left {
@@ -53,6 +58,15 @@ pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<V
         files.push(file);
     }
     Ok(files)
+}
+
+/// Whether something readable was made of a file that nobody can read: it speaks for it.
+fn is_shown_by_another(name: &str, named: &[(String, ContentId)]) -> bool {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    named.iter().any(|(other, _)| {
+        let rest = other.strip_prefix(stem).filter(|_| FileKind::of(other) != FileKind::Other);
+        rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with("-p"))
+    })
 }
 
 fn input(name: String, bytes: &[u8]) -> InputFile {

@@ -54,6 +54,8 @@ struct ManifestDirectory {
     existing_parent_path: Option<String>,
     #[serde(default)]
     existing_groups: Vec<ExistingGroup>,
+    #[serde(default)]
+    fixed_files: BTreeSet<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -136,6 +138,7 @@ fn existing(manifest: Manifest) -> Result<Vec<PiNode>, WorkError> {
         children_pi: Vec::new(),
         processing_config: ProcessingConfig::of_value(&directory.processing_config).unwrap_or_default(),
         existing_groups: directory.existing_groups,
+        fixed_files: directory.fixed_files,
     });
     Ok(nodes.collect())
 }
@@ -185,7 +188,7 @@ async fn of_entities(site: &Site, nodes: &[PiNode]) -> Result<Vec<Item>, WorkErr
             };
             let place = u32::try_from(places.len()).unwrap_or(u32::MAX);
             places.insert(&node.pi, (place, path));
-            items.extend(tree::of_entity(place, new, &shown.components));
+            items.extend(tree::of_entity(place, new, &shown.components, &node.fixed_files));
         }
         left = later;
     }

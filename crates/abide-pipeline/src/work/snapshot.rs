@@ -2,7 +2,7 @@
 
 use super::{WorkError, run};
 use crate::calls::{BriefAnswer, Call, FilesAnswer, KidsAnswer, OkAnswer, StoredFile};
-use crate::node::{FileRecord, Node};
+use crate::node::{FileKind, FileRecord, Node};
 use crate::orders::{Published, SnapshotOrder};
 use crate::service::Service;
 use crate::site::Site;
@@ -12,11 +12,12 @@ use abide_blob::{Bucket, Key};
 use abide_core::job::Finish;
 use abide_engine::JobContext;
 use abide_engine::worker::Worker;
+use abide_entities::answer::Shown;
 use abide_entities::limits::{CHILDREN_AT_ONCE, COMPONENT_CHANGES, COMPONENTS_AT_CREATION};
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 
 /// Files that are kept at a time.
@@ -41,9 +42,12 @@ async fn snapshot(service: &Service, order: &SnapshotOrder) -> Result<Published,
         return Err(WorkError::Never("nothing is to be done with the directory any more".to_owned()));
     };
     let components = files(service, &site, order).await?;
-    let kids = kids(&site, order).await?;
     let note = brief.custom_note.unwrap_or_else(|| usual_note(order.phase).to_owned());
     let entity = Target::new(site.entities.as_ref(), &order.node.pi, note);
+    if order.phase == PhaseName::Ocr {
+        return entity.refresh(components).await;
+    }
+    let kids = kids(&site, order).await?;
     let published = entity.publish(label(&node), components, kids).await?;
     if let (None, Some(parent)) = (node.parent, &brief.parent_pi) {
         entity.put_under(parent).await?;
@@ -167,15 +171,36 @@ impl<'a> Target<'a> {
                 Err(error) => return Err(error.into()),
             }
         }
+        let lacking = |shown: &Shown| {
+            let has: BTreeSet<&EntityId> = shown.children_pi.iter().collect();
+            let lacks = kids.iter().filter(|kid| !has.contains(kid)).take(CHILDREN_AT_ONCE).cloned();
+            let other = components.iter().filter(|(name, cid)| shown.components.get(*name) != Some(cid));
+            (other.take(COMPONENT_CHANGES).map(|(name, cid)| (name.clone(), *cid)).collect(), lacks.collect())
+        };
+        self.add(lacking).await
+    }
+
+    /// Gives the entity what was read off its images. What somebody took away or changed otherwise meanwhile is left alone.
+    async fn refresh(&self, components: BTreeMap<String, ContentId>) -> Result<Published, WorkError> {
+        let lacking = |shown: &Shown| {
+            let is_older = |name: &String, cid: &ContentId| {
+                FileKind::is_image_ref(name) && shown.components.get(name).is_some_and(|has| has != cid)
+            };
+            let older = components.iter().filter(|(name, cid)| is_older(name, cid));
+            (older.take(COMPONENT_CHANGES).map(|(name, cid)| (name.clone(), *cid)).collect(), Vec::new())
+        };
+        self.add(lacking).await
+    }
+
+    /// Adds what is lacking until nothing is.
+    async fn add(
+        &self,
+        lacking: impl Fn(&Shown) -> (BTreeMap<String, ContentId>, Vec<EntityId>),
+    ) -> Result<Published, WorkError> {
         loop {
             let shown = self.store.get(self.pi).await?;
-            let has: std::collections::BTreeSet<&EntityId> = shown.children_pi.iter().collect();
-            let lacks: Vec<EntityId> =
-                kids.iter().filter(|kid| !has.contains(kid)).take(CHILDREN_AT_ONCE).cloned().collect();
-            let other = components.iter().filter(|(name, cid)| shown.components.get(*name) != Some(cid));
-            let other: BTreeMap<String, ContentId> =
-                other.take(COMPONENT_CHANGES).map(|(name, cid)| (name.clone(), *cid)).collect();
-            if lacks.is_empty() && other.is_empty() {
+            let (components, children_pi_add) = lacking(&shown);
+            if components.is_empty() && children_pi_add.is_empty() {
                 return Ok(Published {
                     tip: shown.tip,
                     ver: shown.ver,
@@ -183,12 +208,8 @@ impl<'a> Target<'a> {
                     spent: Spent::default(),
                 });
             }
-            let append = Append {
-                components: other,
-                children_pi_add: lacks.clone(),
-                note: Some(self.note.clone()),
-                ..Append::onto(shown.tip)
-            };
+            let note = Some(self.note.clone());
+            let append = Append { components, children_pi_add, note, ..Append::onto(shown.tip) };
             match self.store.append(self.pi, append).await {
                 Ok(made) if made.children_failed.unwrap_or(0) > 0 => {
                     let reason =

@@ -7,6 +7,7 @@ mod away;
 mod crashes;
 mod elsewhere;
 mod forms;
+mod meanwhile;
 mod messages;
 mod pure;
 mod real;

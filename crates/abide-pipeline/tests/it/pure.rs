@@ -17,6 +17,11 @@ fn a_directory_is_split_between_series() {
     // A series that must be split begins a part of its own, and what follows fills up the last.
     assert_eq!(lengths(&[names("a", 10), names("b", 60), names("c", 40)].concat(), 50), [10, 50, 50]);
     assert_eq!(lengths(&[], 50), [0; 0]);
+    // What was made of a page stays with it.
+    let page =
+        |title: &str, n: u32| [".jpg.ref.json", ".mp4", ".tif"].map(|end| format!("{title} {n:03}{end}"));
+    let book = |title: &str| (1..=14).flat_map(|n| page(title, n)).collect::<Vec<_>>();
+    assert_eq!(lengths(&[book("A"), book("B")].concat(), 50), [42, 42]);
     let all = [names("a", 33), names("bä-", 21), vec!["plain".to_owned(), "plain.txt".to_owned()]].concat();
     assert_eq!(split(&all, 7).concat(), all);
 }

@@ -16,11 +16,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::sync::Semaphore;
 
 /// Reads, extracts and describes at once, and counts.
-#[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) asked: AtomicU64,
+    /// Slow images that wait to be read.
+    pub(crate) waiting: Semaphore,
+    /// Slow images that may be read.
+    pub(crate) may_read: Semaphore,
+}
+
+impl Default for Scripted {
+    fn default() -> Scripted {
+        Scripted { asked: AtomicU64::new(0), waiting: Semaphore::new(0), may_read: Semaphore::new(0) }
+    }
 }
 
 impl Images for Scripted {
@@ -35,6 +45,10 @@ impl Ocr for Scripted {
             let url = String::from_utf8_lossy(&image.bytes).into_owned();
             if url.contains("torn") {
                 return Err(WorkError::Never("it is torn".to_owned()));
+            }
+            if url.contains("slow") {
+                self.waiting.add_permits(1);
+                self.may_read.acquire().await.unwrap().forget();
             }
             let text = format!("Dear Anna, this is {url}");
             Ok(OcrText { text, by: "scripted".to_owned(), spent: Spent::default() })

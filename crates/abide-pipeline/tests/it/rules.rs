@@ -34,7 +34,8 @@ fn a_large_directory_is_asked_about_in_parts() {
     assert_eq!((asked.files[0].name.as_str(), asked.files[49].name.as_str()), ("a000.txt", "a049.txt"));
     rig.answer(answer(&strategize));
     let parts = chunks(&mut rig);
-    assert_eq!(parts.iter().map(|part| files(part).len()).collect::<Vec<_>>(), [50, 1]);
+    let of = |part: &ProcessRequest| (part.pis[0].part, files(part).len());
+    assert_eq!(parts.iter().map(of).collect::<Vec<_>>(), [(Some(1), 50), (Some(2), 1)]);
     assert!(parts.iter().all(|part| part.strategy_guidance.as_deref() == Some("by the first letter")));
 }
 

@@ -8,9 +8,11 @@ use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
 use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
-use abide_entities::limits::{PAGE_ITEMS, UPLOAD_PARTS};
-use abide_entities::request::{Append, Create, Hierarchy, Selector};
-use abide_entities::{ContentId, Detail, EntityError, EntityId, EntityStore, Part, Pieces};
+use abide_entities::limits::{COLLECT_USUAL_MS, PAGE_ITEMS, UPLOAD_PARTS};
+use abide_entities::request::{Append, Collect, Create, Hierarchy, Selector};
+use abide_entities::{
+    Collected, Collecting, ContentId, Detail, EntityError, EntityId, EntityStore, Part, Pieces,
+};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -28,6 +30,7 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .get("/entities", Read, "entities, the one that changed last first", list)
         .post("/entities", Operate, "create an entity", create)
+        .post("/entities/collect", Role::Admin, "delete files that nothing names", collect)
         .get("/entities/{id}", Read, "an entity in its newest version", get)
         .delete("/entities/{id}", Operate, "delete an entity with its versions and files", remove)
         .get("/entities/{id}/versions", Read, "its versions, newest first", versions)
@@ -85,6 +88,13 @@ fn store(app: &App) -> Result<Arc<dyn EntityStore>, Failed> {
 async fn create(State(app): State<App>, body: Decoded<Create>) -> Result<(StatusCode, Json<Made>), Failed> {
     let JsonBody(create) = body?;
     Ok((StatusCode::CREATED, Json(store(&app)?.create(create).await?)))
+}
+
+async fn collect(State(app): State<App>, body: Decoded<Collect>) -> Answered<Collected> {
+    let JsonBody(Collect { older_than_ms, dry_run }) = body?;
+    let collecting = if dry_run { Collecting::DryRun } else { Collecting::ForGood };
+    let older_than_ms = older_than_ms.unwrap_or(COLLECT_USUAL_MS);
+    Ok(Json(store(&app)?.collect(collecting, older_than_ms).await?))
 }
 
 async fn get(State(app): State<App>, At(id): At<String>) -> Answered<Shown> {

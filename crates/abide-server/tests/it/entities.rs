@@ -2,8 +2,9 @@
 
 use crate::client::Reply;
 use crate::server::{Server, UPLOAD_BYTES};
+use abide_entities::limits::COLLECT_USUAL_MS;
 use abide_entities::request::{Append, Create, Selector};
-use abide_entities::{Detail, EntityError, EntityStore, Part, Pieces, RemoteEntities, update};
+use abide_entities::{Collecting, Detail, EntityError, EntityStore, Part, Pieces, RemoteEntities, update};
 use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 
@@ -107,6 +108,7 @@ fn fifty_writers_of_one_entity_all_succeed() {
     let server = Server::start();
     let made = server.ok("POST /entities", "{}");
     let id = made["id"].as_str().unwrap();
+    let begun = tokio::time::Instant::now();
     std::thread::scope(|scope| {
         for writer in 0..50 {
             let server = &server;
@@ -127,6 +129,7 @@ fn fifty_writers_of_one_entity_all_succeed() {
             });
         }
     });
+    println!("50 writers over HTTP took {:?}", begun.elapsed());
     let shown = server.ok(&format!("GET /entities/{id}"), "");
     assert_eq!((&shown["ver"], shown["components"].as_object().unwrap().len()), (&json!(51), 50));
 }
@@ -155,6 +158,8 @@ fn what_is_wrong_is_refused_by_name() {
         (&format!("GET /cat/{HELLO}"), json!({}), 404, "NOT_FOUND"),
         (&format!("GET /dag/{HELLO}"), json!({}), 404, "NOT_FOUND"),
         ("POST /upload", json!({}), 400, "VALIDATION_ERROR"),
+        ("POST /entities/collect", json!({ "older_than_ms": 1 }), 400, "INVALID_PARAMS"),
+        ("POST /entities/collect", json!({ "dryrun": true }), 400, "VALIDATION_ERROR"),
     ];
     for (line, body, status, code) in cases {
         check(&server.ask(line, &body.to_string()), status, code);
@@ -193,5 +198,10 @@ fn a_client_of_another_server_is_a_store_as_well() {
         let listed = remote.list(1, None, Detail::Metadata).await.unwrap();
         assert_eq!(listed.entities[0].metadata.as_ref().unwrap().component_count, 1);
         assert_eq!(remote.dag(made.tip).await.unwrap().get("pi"), None);
+        // Whatever was uploaded just now may still be named.
+        let none = remote.collect(Collecting::ForGood, COLLECT_USUAL_MS).await.unwrap();
+        assert_eq!((none.blobs, none.bytes), (0, 0));
+        let young = remote.collect(Collecting::DryRun, 1_000).await.unwrap_err();
+        assert!(matches!(young, EntityError::InvalidParams(_)), "{young:?}");
     });
 }

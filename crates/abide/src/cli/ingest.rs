@@ -62,7 +62,7 @@ pub(crate) enum CollectionCommand {
         /// Which.
         #[arg(value_name = "COLLECTION")]
         name: String,
-        /// A folder that is not there or empty.
+        /// A folder that is not there, empty, or has an export of it, which is brought up to date.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },

@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use crate::ingest::{contents, document, ingest, part_of, parts, with_papers};
+use crate::ingest::{contents, document, ingest, papers_to, part_of, parts, with_papers};
 use crate::place::Place;
+use crate::preprocess_s3::S3;
 use crate::served::Served;
 
 /// Bytes of everything below folders of the data directory.
@@ -91,4 +92,32 @@ fn a_deleted_collection_leaves_no_bytes_that_only_it_had() {
     let (now, before) = (parts(&again["tree"]), parts(&first["tree"]));
     assert_eq!(part_of(&now, "okafor_1887-06-30.txt").0, part_of(&before, "okafor_1887-06-30.txt").0);
     assert!(again["tree"]["description"].as_str().unwrap().starts_with("# papers\n"), "{again}");
+}
+
+/// With buckets on an S3 service, the same goes from there.
+#[test]
+fn a_deleted_collection_leaves_nothing_on_s3() {
+    let s3 = S3::start();
+    let place = s3.place().env("ABIDE_OCR_KIND", "off");
+    papers_to(&place);
+    // The server keeps what it knows about objects in files of its own.
+    let objects = |index: usize| {
+        let is_object = |path: &std::path::PathBuf| {
+            path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'))
+        };
+        contents(&s3.bucket(index)).into_keys().filter(is_object).count()
+    };
+    ingest(&place);
+    assert_eq!(objects(0), 0, "staging is swept");
+    let alone = objects(1);
+    assert!(alone > 20, "{alone} images with their sizes");
+    let twin = document(place.run("ingest papers --name twin --data-dir data --json"));
+    document(place.run("collection delete papers --data-dir data --json"));
+    assert!(objects(1) >= alone, "what the other has is there");
+    assert_eq!(document(place.run("collection tree twin --data-dir data --json")), twin["tree"]);
+    let exported = place.run("collection export twin out --data-dir data");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let deleted = document(place.run("collection delete twin --data-dir data --json"));
+    assert!(deleted["images"].as_u64().is_some_and(|images| images >= 6), "{deleted}");
+    assert_eq!((objects(0), objects(1), bytes(&place, &["blobs"])), (0, 0, 0));
 }

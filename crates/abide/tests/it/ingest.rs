@@ -17,8 +17,13 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/colle
 /// A place with a copy of the example at `work/papers`.
 pub(crate) fn with_papers() -> Place {
     let place = Place::new();
-    copy(Path::new(EXAMPLE), &place.path("work/papers"));
+    papers_to(&place);
     place
+}
+
+/// Copies the example to `work/papers`.
+pub(crate) fn papers_to(place: &Place) {
+    copy(Path::new(EXAMPLE), &place.path("work/papers"));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -161,6 +166,9 @@ fn what_is_done_by_hand_stays_and_everything_can_be_found() {
     );
     document(place.run(&moved));
     document(place.run(&format!("collection move papers {ships_id} diary --data-dir data --json")));
+    let out =
+        format!("collection move papers {gardens_id}/hartmann_1885-03-12.txt letters --data-dir data --json");
+    document(place.run(&out));
     fs::write(place.path("work/papers/letters/okafor_1890-11-19.txt"), "Sold, and nothing more.\n").unwrap();
     fs::write(
         place.path("work/papers/letters/hartmann_1892-02-02.txt"),
@@ -171,6 +179,9 @@ fn what_is_done_by_hand_stays_and_everything_can_be_found() {
     let now = parts(&second["tree"]);
     assert_eq!(part_of(&now, "okafor_1890-11-19.txt"), ("/papers/letters/Gardens", gardens_id.as_str()));
     assert!(part_of(&now, "okafor_1887-06-30.txt").0.starts_with("/papers/diary/"), "{now:?}");
+    // Grouped again, it would be where it was.
+    assert_eq!(part_of(&now, "hartmann_1892-02-02.txt").0, "/papers/letters/Gardens");
+    assert_eq!(part_of(&now, "hartmann_1885-03-12.txt").0, "/papers/letters");
 
     let hits = document(place.run("collection search papers nothing more --data-dir data --json"));
     assert_eq!(hits["hits"][0]["file"], "okafor_1890-11-19.txt", "{hits}");
@@ -181,13 +192,79 @@ fn what_is_done_by_hand_stays_and_everything_can_be_found() {
         let read = document(place.run("collection search papers Darjeeling --data-dir data --json"));
         assert_eq!(read["hits"][0]["file"], "hartmann_1888-05-20.jpg", "{read}");
     }
-    let exported = place.run("collection export papers out --data-dir data");
-    assert_eq!(exported.code, Some(0), "{exported}");
+    fs::create_dir(place.path("work/mine")).unwrap();
+    fs::write(place.path("work/mine/own.txt"), "mine").unwrap();
+    let taken = place.run("collection export papers mine --data-dir data");
+    assert!(taken.code == Some(2) && taken.stderr.contains("is not empty"), "{taken}");
+    for _ in 0..2 {
+        // The same command again brings what it exported up to date, and leaves the rest alone.
+        let exported = place.run("ingest papers --export out --data-dir data");
+        assert_eq!(exported.code, Some(0), "{exported}");
+        assert!(exported.stderr.contains("23 files, all of them as they were"), "{exported}");
+        assert!(!place.path("work/out/stale.txt").exists());
+        let mark = fs::read_to_string(place.path("work/out/.abide-export.json")).unwrap();
+        let mark = mark.replace("\"files\": [", "\"files\": [\"stale.txt\", \"../mine/own.txt\",");
+        fs::write(place.path("work/out/.abide-export.json"), mark).unwrap();
+        fs::write(place.path("work/out/stale.txt"), "of an earlier export").unwrap();
+    }
+    assert_eq!(fs::read_to_string(place.path("work/mine/own.txt")).unwrap(), "mine");
     let there = place.path("work/out/letters/Gardens/okafor_1890-11-19.txt");
     assert_eq!(fs::read_to_string(there).unwrap(), "Sold, and nothing more.\n");
     assert!(place.path("work/out/photographs/orchard_1893.jpg").exists());
     let list = place.run("collection list --data-dir data");
     assert!(list.stdout.lines().nth(1).unwrap().starts_with("papers"), "{list}");
+}
+
+/// Another folder of the same name is not taken for this one; a copy of it is.
+#[test]
+fn a_folder_is_not_taken_for_another_of_its_name() {
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let first = ingest(&place);
+    for name in ["diary_page_01.txt", "another.txt"] {
+        let path = place.path("work/elsewhere/papers/diary").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "Something else altogether.\n").unwrap();
+    }
+    let refused = place.run("ingest elsewhere/papers --data-dir data");
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("nothing of it is in") && refused.stderr.contains("--name"), "{refused}");
+    copy(&place.path("work/papers"), &place.path("work/copies/papers"));
+    let copied = document(place.run("ingest copies/papers --data-dir data --json"));
+    assert_eq!(counts(&copied), [0, 0, 0, 22]);
+    assert_eq!(copied["tree"], first["tree"]);
+}
+
+/// Files that cannot be taken do not hold up the others, and no file takes the place of another.
+#[test]
+fn odd_files_are_named_and_the_others_are_brought_in() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let folder = place.path("work/papers/odd");
+    fs::create_dir(&folder).unwrap();
+    let long = "x".repeat(240);
+    for (name, text) in [
+        ("description.md", "mine, too"),
+        ("description (file).md", "mine"),
+        ("photo.jpg.ref.json", "{}"),
+        ("a\nb.txt", "odd"),
+        (long.as_str(), "odd"),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff.txt")), "odd").unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", folder.join("link")).unwrap();
+    let run = place.run("ingest papers --data-dir data --export out --json");
+    assert_eq!(run.code, Some(4), "{run}");
+    let summary: Value = serde_json::from_str(&run.stdout).unwrap();
+    let failed: Vec<&str> =
+        summary["failed"].as_array().unwrap().iter().map(|left| left["reason"].as_str().unwrap()).collect();
+    assert_eq!(failed.len(), 3, "{summary}");
+    assert_eq!(counts(&summary)[0], 25, "{summary}");
+    assert!(summary["notes"].to_string().contains("1 links and special files"), "{summary}");
+    let out = contents(&place.path("work/out"));
+    for text in ["mine", "mine, too", "{}"] {
+        assert!(out.values().any(|bytes| bytes == text.as_bytes()), "{text:?} is exported: {:?}", out.keys());
+    }
 }
 
 /// Kills ingests `kills` times, each at another moment, and runs each to its end: the tree is that of an undisturbed run, and no
@@ -250,9 +327,14 @@ fn what_it_will_take_is_said_and_what_is_wrong_is_named() {
         assert!(run.stderr.contains(word), "{word}: {run}");
     }
     assert!(!place.path("work/data").exists(), "a dry run writes nothing");
+    std::os::unix::fs::symlink(place.path("work/papers"), place.path("work/link")).unwrap();
     for (arguments, code, word) in [
         ("ingest nowhere --data-dir data", 1, "nowhere"),
         ("ingest papers --data-dir papers/data", 2, "nothing is written to a source"),
+        ("ingest papers --data-dir link/data", 2, "nothing is written to a source"),
+        ("ingest papers --data-dir data --export papers/out", 2, "nothing is written to a source"),
+        ("ingest papers --data-dir data --export new/../link/out", 2, "nothing is written to a source"),
+        ("ingest papers --data-dir data --export papers", 2, "nothing is written to a source"),
         ("ingest papers --data-dir data --lang xx;rm", 2, "names no languages"),
         ("ingest papers --data-dir data --name a/b", 2, "cannot be the name of a collection"),
         ("collection tree nothing --data-dir data", 3, "there is no data"),

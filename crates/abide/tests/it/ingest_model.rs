@@ -84,3 +84,29 @@ fn killed_in_any_phase_no_answer_is_paid_twice() {
         assert!(counts.iter().all(|count| *count <= 2) && again == held, "{kind:?}: {held} held, {counts:?}");
     }
 }
+
+#[test]
+fn what_a_model_failed_at_is_done_by_the_next_run() {
+    let undisturbed = parts(&ingest(&with_model(&Model::start()))["tree"]);
+    let model = Model::start();
+    let place = with_model(&model).env("MAX_RETRIES_PER_PI", "1").env("MAX_DIRECTORY_RETRIES", "1");
+    model.fail(true);
+    let failed = place.run("ingest papers --data-dir data");
+    assert_eq!(failed.code, Some(4), "{failed}");
+    assert!(failed.stderr.contains("the same command tries again"), "{failed}");
+    assert!(failed.stdout.contains("note: "), "{failed}");
+    model.fail(false);
+    let summary = ingest(&place);
+    let files =
+        |parts: &std::collections::BTreeMap<String, (String, Vec<String>)>| -> Vec<(String, Vec<String>)> {
+            parts.iter().map(|(path, (_, files))| (path.clone(), files.clone())).collect()
+        };
+    assert_eq!(files(&parts(&summary["tree"])), files(&undisturbed));
+    assert!(
+        summary["tree"]["description"].as_str().expect("a description").contains("The model has seen this.")
+    );
+    let asked = KINDS.map(|kind| model.asked(kind));
+    ingest(&place);
+    assert_eq!(KINDS.map(|kind| model.asked(kind)), asked, "everything is done");
+    assert!(asked[0].iter().all(|count| *count == 1), "no image is read twice: {asked:?}");
+}

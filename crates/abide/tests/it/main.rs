@@ -1,5 +1,6 @@
 //! The `abide` command as people run it: the real binary, a folder of its own, nothing else from this machine.
 
+mod batch_cost;
 mod batches;
 mod bench_preprocess;
 mod bench_sync;
@@ -20,6 +21,7 @@ mod feed;
 mod full_disk;
 mod ingest;
 mod ingest_model;
+mod ingest_stages;
 mod kill;
 mod kill_work;
 mod links;

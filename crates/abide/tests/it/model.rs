@@ -26,6 +26,8 @@ struct Seen {
     asked: BTreeMap<(Kind, String), u32>,
     /// Questions of this kind get no answer.
     holding: Option<Kind>,
+    /// Everything but reading is answered with an error.
+    is_failing: bool,
     /// Questions that got none.
     held: u32,
     count: u64,
@@ -58,6 +60,11 @@ impl Model {
         (seen.holding, seen.held) = (kind, 0);
     }
 
+    /// From now on everything but reading is answered with an error, or is not.
+    pub(crate) fn fail(&self, is_failing: bool) {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).is_failing = is_failing;
+    }
+
     /// Waits until a question is held and nothing else is asked any more, and says how many are held.
     pub(crate) fn wait_until_held(&self) -> usize {
         let (seen, changed) = &*self.seen;
@@ -83,15 +90,20 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
     let Some(body) = read(&stream) else { return };
     let (kind, question) = question(&body);
     let (seen, changed) = shared;
-    let is_held = {
+    let (is_held, is_failing) = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen.asked.entry((kind, question.clone())).or_default() += 1;
         seen.count += 1;
         let is_held = seen.holding == Some(kind);
         seen.held += u32::from(is_held);
         changed.notify_all();
-        is_held
+        (is_held, seen.is_failing && kind != Kind::Reading)
     };
+    if is_failing {
+        let reply = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let _sent = (&stream).write_all(reply);
+        return;
+    }
     if is_held {
         // Until whoever asked is gone.
         let mut left = [0];

@@ -19,14 +19,14 @@ use crate::served::Served;
 const BUCKETS: [&str; 2] = ["arke-staging", "arke-archive"];
 
 /// An S3 server whose buckets are directories; it ends when dropped.
-struct S3 {
+pub(crate) struct S3 {
     root: tempfile::TempDir,
     endpoint: String,
     _runtime: Runtime,
 }
 
 impl S3 {
-    fn start() -> S3 {
+    pub(crate) fn start() -> S3 {
         let root = tempfile::tempdir().unwrap();
         for bucket in BUCKETS {
             std::fs::create_dir(root.path().join(bucket)).unwrap();
@@ -37,12 +37,13 @@ impl S3 {
         S3 { root, endpoint: format!("http://{address}"), _runtime: runtime }
     }
 
-    fn bucket(&self, index: usize) -> PathBuf {
+    /// Where the bucket of staging (0) or of the archive (1) has its files.
+    pub(crate) fn bucket(&self, index: usize) -> PathBuf {
         self.root.path().join(BUCKETS[index])
     }
 
     /// A place for a server that uses it.
-    fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         place_of_a_server()
             .env("PATH", &std::env::var("PATH").unwrap())
             .env("ABIDE_BUCKETS_KIND", "s3")

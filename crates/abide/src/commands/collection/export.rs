@@ -1,17 +1,23 @@
-//! A collection to a folder, as it is organized: files under their names, descriptions and records beside them.
+//! A collection to a folder, as it is organized: files under their names, descriptions and records beside them. A folder that has
+//! an export of the collection is brought up to date.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path};
 
-use abide_collections::{Branch, Collection, Tree, shown_name};
-use abide_entities::{ContentId, EntityStore};
+use abide_collections::{Collection, Tree, shown_name};
+use abide_entities::{ContentId, EntityId, EntityStore};
 use abide_preprocess::report::RefData;
 use futures_util::StreamExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 
+use crate::commands::preprocess::folder::real;
 use crate::failure::Failure;
 use crate::reach::{Client, Path as Request};
+
+/// What says which files of a folder are of an export.
+const MARK: &str = ".abide-export.json";
 
 /// What was written.
 #[derive(Debug, Serialize)]
@@ -20,7 +26,14 @@ pub(crate) struct Exported {
     pub(crate) dir: String,
 }
 
-/// Writes a collection to a folder that is not there or empty.
+/// Which files of a folder are of an export, by their paths in it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Mark {
+    collection: String,
+    files: BTreeSet<String>,
+}
+
+/// Writes a collection to a folder that is not there, empty, or has an export of it.
 pub(crate) async fn to_folder(
     client: &Client,
     entities: &dyn EntityStore,
@@ -28,38 +41,117 @@ pub(crate) async fn to_folder(
     dir: &Path,
 ) -> Result<Exported, Failure> {
     let collection: Collection = client.get(&Request::of(["collections", name])).await?;
-    check_empty(dir, &collection.folder)?;
+    check_target(dir, Path::new(&collection.folder), name)?;
+    let mut mark = Mark::read(dir)?.unwrap_or_default();
+    name.clone_into(&mut mark.collection);
     let tree = Tree::read(entities, &collection.root_pi).await?;
-    let mut exported = Exported { files: 0, dir: dir.display().to_string() };
-    for branch in tree.branches() {
-        let mut folder = dir.to_owned();
-        folder.extend(tree.path(&branch.entity.id).split('/').filter(|part| !part.is_empty()).map(safe));
-        fs::create_dir_all(&folder).map_err(|error| Failure::Input { path: folder.clone(), error })?;
-        exported.files += branch_to(client, entities, branch, &folder).await?;
+    let folders = folders(&tree);
+    let mut export = Export { client, entities, dir, written: BTreeSet::new() };
+    let planned: Vec<(String, &str, ContentId)> = tree
+        .branches()
+        .iter()
+        .flat_map(|branch| {
+            let folder = &folders[&branch.entity.id];
+            let files = branch.entity.components.iter();
+            files.map(move |(component, cid)| {
+                (in_folder(folder, shown_name(component)), component.as_str(), *cid)
+            })
+        })
+        .collect();
+    for (path, ..) in &planned {
+        let to = dir.join(path);
+        if !mark.files.contains(path) && to.exists() {
+            let message = format!("{} is there and not of an export: move it away", to.display());
+            return Err(Failure::Unusable(message));
+        }
     }
-    Ok(exported)
+    // What is written before it is stopped is known to be of an export.
+    mark.files.extend(planned.iter().flat_map(|(path, ..)| [path.clone(), read_off(path)]));
+    mark.write(dir)?;
+    for folder in folders.values() {
+        let folder = dir.join(folder);
+        fs::create_dir_all(&folder).map_err(|error| Failure::Input { path: folder, error })?;
+    }
+    let files = planned.len() as u64;
+    for (path, component, cid) in planned {
+        export.file(path, component, cid).await?;
+    }
+    mark.remove_others(dir, &export.written);
+    Mark { collection: mark.collection, files: export.written }.write(dir)?;
+    Ok(Exported { files, dir: dir.display().to_string() })
 }
 
-/// A folder with something in it is not written to, and neither is the source.
-fn check_empty(dir: &Path, source: &str) -> Result<(), Failure> {
+/// Neither the source is written to, nor a folder that has something else in it.
+pub(crate) fn check_target(dir: &Path, source: &Path, name: &str) -> Result<(), Failure> {
     let unusable = |error| Failure::Input { path: dir.to_owned(), error };
-    let absolute = std::path::absolute(dir).map_err(unusable)?;
-    if absolute.starts_with(source) {
+    if real(dir).map_err(unusable)?.starts_with(source) {
         return Err(Failure::Unusable(format!(
-            "{} is in {source}, and nothing is written to a source",
-            dir.display()
+            "{} is in {}, and nothing is written to a source: choose another folder",
+            dir.display(),
+            source.display()
         )));
     }
-    match fs::read_dir(dir) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => {
-                Err(Failure::Unusable(format!("{} is not empty: choose another folder", dir.display())))
-            }
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(unusable(error)),
+    let is_free = match fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => return Err(unusable(error)),
+    };
+    if is_free || Mark::read(dir)?.is_some_and(|mark| mark.collection == name) {
+        return Ok(());
     }
+    Err(Failure::Unusable(format!("{} is not empty: choose another folder", dir.display())))
+}
+
+impl Mark {
+    fn read(dir: &Path) -> Result<Option<Mark>, Failure> {
+        let path = dir.join(MARK);
+        match fs::read(&path) {
+            Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::Input { path, error }),
+        }
+    }
+
+    fn write(&self, dir: &Path) -> Result<(), Failure> {
+        let path = dir.join(MARK);
+        let unwritten = |error| Failure::Input { path: path.clone(), error };
+        let text = serde_json::to_vec_pretty(self).map_err(|error| unwritten(error.into()))?;
+        fs::create_dir_all(dir).and_then(|()| fs::write(&path, text)).map_err(unwritten)
+    }
+
+    /// Removes what an earlier export wrote and this one did not, and folders that are empty then.
+    fn remove_others(&self, dir: &Path, written: &BTreeSet<String>) {
+        for path in self.files.difference(written) {
+            let is_inside = |path: &Path| path.components().all(|part| matches!(part, Component::Normal(_)));
+            let path = Path::new(path);
+            // What is gone already, or in a folder with something else, is as it should be.
+            if is_inside(path) && fs::remove_file(dir.join(path)).is_ok() {
+                let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+                let _left = above.map(|above| fs::remove_dir(dir.join(above))).find(Result::is_err);
+            }
+        }
+    }
+}
+
+/// Where each part is written: under its label, or under another if one beside it has the same.
+fn folders(tree: &Tree) -> BTreeMap<EntityId, String> {
+    let mut folders: BTreeMap<EntityId, String> = BTreeMap::new();
+    let mut used: BTreeSet<String> = BTreeSet::new();
+    for branch in tree.branches() {
+        let Some(above) = branch.parent.as_ref().and_then(|parent| folders.get(parent)) else {
+            folders.insert(branch.entity.id.clone(), String::new());
+            continue;
+        };
+        let path = in_folder(above, branch.label());
+        let other = (2..).map(|number| format!("{path} ({number})"));
+        let free = std::iter::once(path.clone()).chain(other).find(|path| used.insert(path.to_lowercase()));
+        folders.insert(branch.entity.id.clone(), free.unwrap_or(path));
+    }
+    folders
+}
+
+fn in_folder(folder: &str, name: &str) -> String {
+    if folder.is_empty() { safe(name) } else { format!("{folder}/{}", safe(name)) }
 }
 
 /// A label as a name of a folder: never a way out of it.
@@ -70,59 +162,62 @@ fn safe(label: &str) -> String {
     }
 }
 
-async fn branch_to(
-    client: &Client,
-    entities: &dyn EntityStore,
-    branch: &Branch,
-    folder: &Path,
-) -> Result<u64, Failure> {
-    let mut files = 0;
-    for (component, cid) in &branch.entity.components {
-        let to = folder.join(safe(shown_name(component)));
+/// Where what was read off an image is written.
+fn read_off(path: &str) -> String {
+    format!("{path}.ocr.txt")
+}
+
+struct Export<'a> {
+    client: &'a Client,
+    entities: &'a dyn EntityStore,
+    dir: &'a Path,
+    /// Paths in the folder.
+    written: BTreeSet<String>,
+}
+
+impl Export<'_> {
+    async fn file(&mut self, path: String, component: &str, cid: ContentId) -> Result<(), Failure> {
+        let to = self.dir.join(&path);
         if shown_name(component) == component {
-            blob(entities, *cid, &to).await?;
-        } else {
-            image(client, entities, *cid, &to).await?;
+            self.blob(cid, &to).await?;
+        } else if self.image(cid, &to, &self.dir.join(read_off(&path))).await? {
+            self.written.insert(read_off(&path));
         }
-        files += 1;
+        self.written.insert(path);
+        Ok(())
     }
-    Ok(files)
-}
 
-/// The original that a ref stands for, and what was read off it in a text beside it.
-async fn image(
-    client: &Client,
-    entities: &dyn EntityStore,
-    cid: ContentId,
-    to: &Path,
-) -> Result<(), Failure> {
-    let bytes = bytes(entities, cid).await?;
-    let strange = |error: serde_json::Error| Failure::Unusable(format!("{}: {error}", to.display()));
-    let fields: serde_json::Value = serde_json::from_slice(&bytes).map_err(strange)?;
-    if let Some(text) = fields.get("ocr").and_then(|text| text.as_str()).filter(|text| !text.is_empty()) {
-        let beside = PathBuf::from(format!("{}.ocr.txt", to.display()));
-        fs::write(&beside, text).map_err(|error| Failure::Input { path: beside, error })?;
+    /// The original that a ref stands for, and what was read off it, if anything, in a text beside it.
+    async fn image(&self, cid: ContentId, to: &Path, beside: &Path) -> Result<bool, Failure> {
+        let strange = |error: serde_json::Error| Failure::Unusable(format!("{}: {error}", to.display()));
+        let fields: serde_json::Value = serde_json::from_slice(&self.bytes(cid).await?).map_err(strange)?;
+        let text = fields.get("ocr").and_then(|text| text.as_str()).filter(|text| !text.is_empty());
+        if let Some(text) = text {
+            fs::write(beside, text).map_err(|error| Failure::Input { path: beside.to_owned(), error })?;
+        }
+        let has_text = text.is_some();
+        let reference: RefData = serde_json::from_value(fields).map_err(strange)?;
+        let id = reference.url.rsplit('/').next().unwrap_or_default();
+        self.client.download(&Request::of(["preprocess", "asset", id, "original"]), to).await?;
+        Ok(has_text)
     }
-    let reference: RefData = serde_json::from_value(fields).map_err(strange)?;
-    let id = reference.url.rsplit('/').next().unwrap_or_default();
-    client.download(&Request::of(["preprocess", "asset", id, "original"]), to).await
-}
 
-async fn bytes(entities: &dyn EntityStore, cid: ContentId) -> Result<Vec<u8>, Failure> {
-    let mut pieces = entities.cat(cid, None).await?.pieces;
-    let mut bytes = Vec::new();
-    while let Some(piece) = pieces.next().await {
-        bytes.extend_from_slice(&piece?);
+    async fn bytes(&self, cid: ContentId) -> Result<Vec<u8>, Failure> {
+        let mut pieces = self.entities.cat(cid, None).await?.pieces;
+        let mut bytes = Vec::new();
+        while let Some(piece) = pieces.next().await {
+            bytes.extend_from_slice(&piece?);
+        }
+        Ok(bytes)
     }
-    Ok(bytes)
-}
 
-async fn blob(entities: &dyn EntityStore, cid: ContentId, to: &Path) -> Result<(), Failure> {
-    let unwritten = |error| Failure::Input { path: to.to_owned(), error };
-    let mut pieces = entities.cat(cid, None).await?.pieces;
-    let mut file = tokio::fs::File::create(to).await.map_err(unwritten)?;
-    while let Some(piece) = pieces.next().await {
-        file.write_all(&piece?).await.map_err(unwritten)?;
+    async fn blob(&self, cid: ContentId, to: &Path) -> Result<(), Failure> {
+        let unwritten = |error| Failure::Input { path: to.to_owned(), error };
+        let mut pieces = self.entities.cat(cid, None).await?.pieces;
+        let mut file = tokio::fs::File::create(to).await.map_err(unwritten)?;
+        while let Some(piece) = pieces.next().await {
+            file.write_all(&piece?).await.map_err(unwritten)?;
+        }
+        file.flush().await.map_err(unwritten)
     }
-    file.flush().await.map_err(unwritten)
 }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use abide_blob::Key;
+use abide_blob::{BlobError, Key};
+use abide_collections::limits::UNFINISHED;
 use abide_collections::snapshot::{directories, directory_id};
-use abide_collections::{Branch, Tree};
+use abide_collections::{Branch, Tree, Unfinished};
 use abide_entities::EntityId;
 use abide_organize::contract::ExistingGroup;
-use abide_pipeline::contract::{ProcessingConfig, Status, StatusAnswer};
+use abide_pipeline::contract::{NodesAnswer, ProcessingConfig, Status, StatusAnswer};
 use serde_json::{Value, json};
 
 use super::Going;
-use super::plan::Known;
+use super::intent::Intent;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::reach::Path;
@@ -28,6 +29,8 @@ pub(super) struct Spent {
     pub(super) cost_usd: f64,
     pub(super) tokens: u64,
     pub(super) notes: Vec<String>,
+    /// Entities that something failed for.
+    pub(super) unfinished: BTreeMap<EntityId, Unfinished>,
 }
 
 impl Spent {
@@ -35,39 +38,58 @@ impl Spent {
         self.cost_usd += other.cost_usd;
         self.tokens += other.tokens;
         self.notes.extend(other.notes);
+        self.unfinished.extend(other.unfinished);
     }
 }
 
-/// Writes down what is to be done with which entities: those that changed, and those that they are in.
-pub(super) async fn order(
-    going: &Going<'_>,
-    batch: &str,
-    touched: &BTreeSet<EntityId>,
-    known: &Known,
-) -> Result<(), Failure> {
+/// Writes down what is to be done with which entities: those that changed, and those that they are in. Before files are
+/// remembered, it is the same each time.
+pub(super) async fn order(going: &Going<'_>, batch: &str, intent: &Intent) -> Result<(), Failure> {
     let tree = Tree::read(going.entities.as_ref(), &directory_id(going.name, "")).await?;
-    let paths =
-        going.folder.files.iter().map(|file| file.path.as_str()).chain(known.keys().map(String::as_str));
+    let known = going.files().await?;
+    let paths = intent.put.keys().chain(known.keys()).map(String::as_str);
     let folders: BTreeSet<EntityId> =
         directories(paths).iter().map(|dir| directory_id(going.name, dir)).collect();
+    let mut fixed: BTreeMap<&EntityId, Vec<&String>> = BTreeMap::new();
+    for (at, file) in known.values().filter_map(|file| Some((file.at.as_ref()?, file))) {
+        fixed.entry(at).or_default().extend(&file.made);
+    }
     let mut entries: BTreeMap<EntityId, Value> = BTreeMap::new();
-    for id in touched {
+    for id in intent.tree.edits.keys().chain(intent.again.keys()) {
         for branch in tree.up(id) {
             if !entries.contains_key(&branch.entity.id) {
-                let entry = entry(going, &tree, branch, touched, &folders).await?;
+                let is_touched = intent.tree.edits.contains_key(&branch.entity.id)
+                    || intent.again.get(&branch.entity.id) == Some(&Unfinished::All);
+                let mut entry = entry(going, &tree, branch, is_touched, &folders).await?;
+                // What was moved by hand stays.
+                entry["fixed_files"] = json!(fixed.get(&branch.entity.id).cloned().unwrap_or_default());
                 entries.insert(branch.entity.id.clone(), entry);
             }
         }
     }
+    if entries.is_empty() {
+        return Ok(());
+    }
     let directories: Vec<&Value> = entries.values().collect();
     let manifest = json!({ "batch_id": batch, "directories": directories });
-    let key = Key::new(&key(batch)).map_err(abide_blob::BlobError::from)?;
-    going.staging.put(&key, manifest.to_string().into(), "application/json").await?;
-    Ok(())
+    Ok(going.staging.put(&key(batch)?, manifest.to_string().into(), "application/json").await?)
 }
 
-fn key(batch: &str) -> String {
+/// Whether there is anything to be done.
+pub(super) async fn is_ordered(going: &Going<'_>, batch: &str) -> Result<bool, Failure> {
+    match going.staging.head(&key(batch)?).await {
+        Ok(_) => Ok(true),
+        Err(BlobError::NotFound(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn name(batch: &str) -> String {
     format!("manifests/{batch}-entities.json")
+}
+
+fn key(batch: &str) -> Result<Key, BlobError> {
+    Ok(Key::new(&name(batch))?)
 }
 
 /// What is to be done with one entity: one that did not change is only described anew, a group is not grouped again.
@@ -75,11 +97,10 @@ async fn entry(
     going: &Going<'_>,
     tree: &Tree,
     branch: &Branch,
-    touched: &BTreeSet<EntityId>,
+    is_touched: bool,
     folders: &BTreeSet<EntityId>,
 ) -> Result<Value, Failure> {
     let id = &branch.entity.id;
-    let is_touched = touched.contains(id);
     let mut groups = Vec::new();
     for child in tree.children(branch).into_iter().filter(|child| !folders.contains(&child.entity.id)) {
         let about = Tree::description(going.entities.as_ref(), &child.entity).await?.unwrap_or_default();
@@ -110,7 +131,7 @@ async fn entry(
 pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure> {
     let message = json!({
         "batch_id": batch,
-        "manifest_r2_key": key(batch),
+        "manifest_r2_key": name(batch),
         "reprocessing_mode": true,
         "uploader": "abide ingest",
         "collection": going.name,
@@ -139,6 +160,31 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
     progress.end();
     match last.error {
         Some(error) => Err(Failure::Unusable(format!("the batch {batch} ended with an error: {error}"))),
-        None => Ok(Spent { cost_usd: last.cost.cost_usd, tokens: last.cost.tokens, notes: last.notes }),
+        None => {
+            let unfinished =
+                if last.directories_failed > 0 { unfinished(going, batch).await? } else { BTreeMap::new() };
+            let (cost_usd, tokens) = (last.cost.cost_usd, last.cost.tokens);
+            Ok(Spent { cost_usd, tokens, notes: last.notes, unfinished })
+        }
+    }
+}
+
+/// Entities of a batch that something failed for, as many as are remembered.
+async fn unfinished(going: &Going<'_>, batch: &str) -> Result<BTreeMap<EntityId, Unfinished>, Failure> {
+    let (mut found, mut after) = (BTreeMap::new(), None);
+    loop {
+        let path = Path::of(["orchestrator", "batches", batch, "nodes"]).with("after", after);
+        let page: NodesAnswer = going.client.get(&path).await?;
+        for node in page.nodes.into_iter().filter(|node| !node.phase_errors.is_empty()) {
+            let has = |phase: &str| node.phase_errors.contains_key(phase);
+            let again = if has("ocr") || has("reorganization") { Unfinished::All } else { Unfinished::Words };
+            if let Some(pi) = node.pi.filter(|_| found.len() < UNFINISHED) {
+                found.insert(pi, again);
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(found),
+        }
     }
 }

@@ -1,50 +1,51 @@
-//! Files of the folder into the tree: converted, kept as blobs, named by entities.
+//! Files of the folder on their way into the tree: converted, kept as blobs, and decided where they come.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use abide_blob::Key;
+use abide_collections::SourceFile;
 use abide_collections::snapshot::{self, Incoming};
-use abide_collections::{Pending, SourceFile};
 use abide_entities::{ContentId, EntityError, Pieces};
 use abide_preprocess::calls::OutputAnswer;
 use abide_preprocess::file::{Place, ProcessableFile};
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::Going;
+use super::intent::Intent;
 use super::plan::{Known, Plan};
 use crate::commands::preprocess::folder::Folder;
-use crate::commands::preprocess::{Left, convert, ends};
+use crate::commands::preprocess::{convert, ends};
 use crate::failure::Failure;
 use crate::reach::Path;
 
-/// What was brought in.
-pub(super) struct Brought {
-    pub(super) put: BTreeMap<String, SourceFile>,
-    pub(super) failed: Vec<Left>,
-    pub(super) pending: Pending,
-}
+/// Files that are kept at the same time.
+const KEPT_AT_ONCE: usize = 8;
 
-pub(super) async fn bring(going: &Going<'_>, plan: &Plan, known: &Known) -> Result<Brought, Failure> {
+/// Converts what is new or edited, and decides what changes. Nothing of the collection does yet.
+pub(super) async fn decide(
+    going: &Going<'_>,
+    plan: &Plan,
+    batch: &str,
+    known: &Known,
+) -> Result<Intent, Failure> {
     let part = part(going.folder, plan);
-    let batch = &plan.batch_id;
     let (mut incoming, mut failed) = (Vec::new(), Vec::new());
     if !part.files.is_empty() {
         convert(going.client, &going.staging, &part, batch, going.output).await?;
         failed = ends(going.client, batch, &part).await?.1;
         incoming = kept(going, &part, batch).await?;
     }
-    let entities = going.entities.as_ref();
-    let applied = snapshot::apply(entities, going.name, &incoming, &plan.changes.gone, known).await?;
-    super::batch::order(going, batch, &applied.touched, known).await?;
-    let mut put = BTreeMap::new();
-    for (path, made) in applied.made {
+    let (entities, gone) = (going.entities.as_ref(), plan.changes.gone.clone());
+    let mut tree = snapshot::decide(entities, going.name, &incoming, &gone, known).await?;
+    let mut put = Known::new();
+    for (path, made) in std::mem::take(&mut tree.made) {
         let Some(found) = plan.found.get(&path) else { continue };
         let file = SourceFile {
             bytes: found.bytes,
             modified_ms: found.modified_ms,
             digest: found.digest.clone().unwrap_or_default(),
             made,
-            at: known.get(&path).and_then(|known| known.at.clone()),
+            at: None,
         };
         put.insert(path, file);
     }
@@ -53,16 +54,17 @@ pub(super) async fn bring(going: &Going<'_>, plan: &Plan, known: &Known) -> Resu
             put.insert(path.clone(), SourceFile { modified_ms: found.modified_ms, ..known.clone() });
         }
     }
-    Ok(Brought { put, failed, pending: Pending { batch_id: batch.clone() } })
+    let (new, edited) = (plan.changes.new.len(), plan.changes.edited.len());
+    Ok(Intent { tree, put, gone, new, edited, again: BTreeMap::new(), failed })
 }
 
 /// The folder with the files that are brought in.
-fn part(folder: &Folder, plan: &Plan) -> Folder {
+pub(super) fn part(folder: &Folder, plan: &Plan) -> Folder {
     let brought: BTreeSet<&String> = plan.changes.brought().collect();
     let files: Vec<_> = folder.files.iter().filter(|file| brought.contains(&file.path)).cloned().collect();
     let bytes = files.iter().map(|file| file.bytes).sum();
-    let (skipped, unusable) = (Vec::new(), Vec::new());
-    Folder { root: folder.root.clone(), files, bytes, device: folder.device, skipped, unusable }
+    let (root, device) = (folder.root.clone(), folder.device);
+    Folder { root, files, bytes, device, skipped: Vec::new(), unusable: Vec::new(), closed: Vec::new() }
 }
 
 /// What became of each file, as blobs.
@@ -79,10 +81,17 @@ async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incom
         let files = Path::of(["preprocess", "batches", batch, "files"]);
         let page: OutputAnswer =
             going.client.get(&files.with("after", after.as_ref().map(Place::as_str))).await?;
-        for (file, place) in page.output.iter().zip(&page.places) {
-            let Some(path) = paths.get(&place.input()) else { continue };
-            let cid = keep(going, file).await?;
-            made.entry(path).or_default().push((file.file_name.clone(), cid));
+        let known = page.output.iter().zip(&page.places);
+        let known = known.filter_map(|(file, place)| Some((file, *paths.get(&place.input())?)));
+        let keeps: Vec<_> =
+            known
+                .map(|(file, path)| async move {
+                    Ok::<_, Failure>((path, &file.file_name, keep(going, file).await?))
+                })
+                .collect();
+        let kept: Vec<_> = stream::iter(keeps).buffered(KEPT_AT_ONCE).try_collect().await?;
+        for (path, name, cid) in kept {
+            made.entry(path).or_default().push((name.clone(), cid));
         }
         match page.next {
             Some(next) => after = Some(next),

@@ -3,6 +3,7 @@
 
 mod batch;
 mod bring;
+mod intent;
 mod plan;
 mod progress;
 mod say;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 
 use abide_blob::Bucket;
 use abide_collections::limits::ITEMS_PER_CALL;
-use abide_collections::snapshot::directory_id;
-use abide_collections::{Collection, No, Pending, SourceFile, Tree};
+use abide_collections::snapshot::{self, directory_id};
+use abide_collections::{Collection, No, Pending, SourceFile, Stage, Tree, sweep};
 use abide_entities::EntityStore;
 use abide_llm::Limiters;
 use abide_sqlite::DataDir;
@@ -22,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::collection::export;
+use super::preprocess::Left;
 use super::preprocess::estimate::Estimate;
-use super::preprocess::folder::Folder;
+use super::preprocess::folder::{Folder, real};
 use crate::cli::IngestArgs;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -32,6 +34,7 @@ use crate::output::Output;
 use crate::reach::{Client, Missing, Path, Reach};
 use crate::services::describing::Crew;
 use crate::services::{Hosted, preprocess};
+use intent::Intent;
 use plan::Plan;
 use say::Staff;
 
@@ -49,7 +52,9 @@ struct Summary {
     edited: usize,
     removed: usize,
     unchanged: usize,
-    failed: Vec<super::preprocess::Left>,
+    failed: Vec<Left>,
+    /// Folders and groups that something failed for.
+    unfinished: usize,
     notes: Vec<String>,
     cost_usd: f64,
     tokens: u64,
@@ -58,48 +63,63 @@ struct Summary {
 
 /// Makes a collection of a folder, or brings it up to date.
 pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Result<(), Failure> {
-    let folder = Folder::read(&args.dir)?.all_usable()?;
+    let folder = Folder::read(&args.dir)?.all_open()?;
     let name = name(args, &folder)?;
     if folder.files.is_empty() {
         return Err(Failure::Unusable(format!("{} has no files", folder.root.display())));
     }
     config.store.data_dir = std::path::absolute(&config.store.data_dir).map_err(Failure::System)?;
     apart(&folder, &config)?;
+    if let Some(dir) = &args.export {
+        export::check_target(dir, &folder.root, &name)?;
+    }
     if let Some(languages) = &args.lang {
         config.ocr.languages.clone_from(languages);
     }
     settle(&mut config);
+    let order = Order { config: &config, args, name: &name, folder: &folder, output };
     runtime()?.block_on(async {
-        let estimate = Estimate::of(&folder, &config.store.data_dir, config.launcher.in_flight)?;
         if DataDir::owner(&config.store.data_dir).is_some() {
-            return beside_a_server(&config, args, &name, &folder, &estimate, output).await;
+            return beside_a_server(order).await;
         }
         let limiters = Limiters::default();
         let crew = Crew::gather(&config, &limiters).await?;
-        say::beforehand(&name, &folder, &Staff::of(&crew), &estimate, &config, output);
-        estimate.check(&config.store.data_dir)?;
+        let staff = Staff::of(&crew);
         if args.dry_run {
-            return Ok(());
+            // Nothing is opened: what is there already might go on.
+            let estimate = order.estimate(&folder)?;
+            say::beforehand(&order, &folder, None, &staff, &estimate);
+            return estimate.check(&config.store.data_dir);
         }
         let told = told_to_stop().map_err(Failure::System)?;
         let hosted = || Hosted::for_ingest(&config, &crew, &limiters);
         let reach = Reach::open(&config, Missing::Create, hosted).await?;
-        let done = ingest(&config, &reach, args, &name, &folder, output, told).await;
+        let done = ingest(order, &reach, &staff, told).await;
         reach.close().await;
         done
     })
 }
 
-/// The server reads, groups and describes with what it is configured with.
-async fn beside_a_server(
-    config: &Config,
-    args: &IngestArgs,
-    name: &str,
-    folder: &Folder,
-    estimate: &Estimate,
+/// What was asked for.
+#[derive(Clone, Copy)]
+struct Order<'a> {
+    config: &'a Config,
+    args: &'a IngestArgs,
+    name: &'a str,
+    folder: &'a Folder,
     output: Output,
-) -> Result<(), Failure> {
-    if let Some(languages) = &args.lang {
+}
+
+impl Order<'_> {
+    fn estimate(&self, part: &Folder) -> Result<Estimate, Failure> {
+        Estimate::of(part, &self.config.store.data_dir, self.config.launcher.in_flight)
+    }
+}
+
+/// The server reads, groups and describes with what it is configured with.
+async fn beside_a_server(order: Order<'_>) -> Result<(), Failure> {
+    let config = order.config;
+    if let Some(languages) = &order.args.lang {
         return Err(Failure::Unusable(format!(
             "a server runs on {} and reads images itself: give it ocr.languages = \"{languages}\" and start it again, or \
              stop it while you ingest",
@@ -113,35 +133,34 @@ async fn beside_a_server(
         reach.close().await;
         return Err(Failure::Unusable("the server just ended: run the same command again".to_owned()));
     }
-    let done = async {
-        let staff = Staff::ask(reach.client()).await?;
-        say::beforehand(name, folder, &staff, estimate, config, output);
-        estimate.check(&config.store.data_dir)?;
-        if args.dry_run {
-            return Ok(());
-        }
-        ingest(config, &reach, args, name, folder, output, told).await
-    };
+    let done = async { ingest(order, &reach, &Staff::ask(reach.client()).await?, told).await };
     let done = done.await;
     reach.close().await;
     done
 }
 
 async fn ingest(
-    config: &Config,
+    order: Order<'_>,
     reach: &Reach,
-    args: &IngestArgs,
-    name: &str,
-    folder: &Folder,
-    output: Output,
+    staff: &Staff,
     told: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    let client = reach.client();
-    let entities = reach.entities()?;
-    let staging = preprocess::staging(config)?;
-    let going = Going { name, folder, client, entities, staging, output };
+    let Order { config, args, name, folder, output } = order;
+    let (client, entities) = (reach.client(), reach.entities()?);
+    let _alone = alone(&config.store.data_dir)?;
+    let going = Going { name, folder, client, entities, staging: preprocess::staging(config)?, output };
+    let (known, plan) = going.look().await?;
+    let part = bring::part(folder, &plan);
+    let (edited, gone) = (plan.changes.edited.len(), plan.changes.gone.len());
+    let counts = say::Counts { unchanged: folder.files.len() - part.files.len(), edited, gone };
+    let estimate = order.estimate(&part)?;
+    say::beforehand(&order, &part, Some(counts), staff, &estimate);
+    estimate.check(&config.store.data_dir)?;
+    if args.dry_run {
+        return Ok(());
+    }
     let done = tokio::select! {
-        done = going.work() => done,
+        done = going.work(known, plan) => done,
         () = told => Err(Failure::Interrupted),
     };
     let summary = done?;
@@ -150,6 +169,26 @@ async fn ingest(
         None => None,
     };
     show::finish(&summary, exported, output)
+}
+
+/// What a run did.
+#[derive(Default)]
+struct Ran {
+    spent: batch::Spent,
+    new: usize,
+    edited: usize,
+    removed: usize,
+    failed: Vec<Left>,
+}
+
+impl Ran {
+    /// That, too.
+    fn add(&mut self, intent: Intent) {
+        self.new += intent.new;
+        self.edited += intent.edited;
+        self.removed += intent.gone.len();
+        self.failed.extend(intent.failed);
+    }
 }
 
 /// Everything that a run works with.
@@ -164,55 +203,171 @@ struct Going<'a> {
 }
 
 impl Going<'_> {
-    /// Converts what is new or edited, brings it into the tree, and has everything that changed read, grouped and described.
-    async fn work(&self) -> Result<Summary, Failure> {
-        let mut collection = self.remembered().await?;
-        let known = self.files().await?;
-        let plan = Plan::of(&collection, self.folder, &known)?;
-        let (mut failed, mut spent) = (Vec::new(), batch::Spent::default());
-        let is_other = |pending: &Pending| plan.changes.is_empty() || pending.batch_id != plan.batch_id;
-        if collection.pending.as_ref().is_some_and(is_other) {
-            self.finish(&mut collection, &mut spent).await?;
+    /// Brings what is new, edited or gone to the tree, and has everything that changed read, grouped and described.
+    async fn work(&self, mut known: plan::Known, mut plan: Plan) -> Result<Summary, Failure> {
+        let (mut collection, mut ran) = (self.remembered().await?, Ran::default());
+        // What an earlier run decided is done first, whatever the folder is now.
+        if collection.pending.as_ref().is_some_and(|pending| pending.stage > Stage::Converting) {
+            self.go_on(&mut collection, &mut ran).await?;
+            (known, plan) = self.look().await?;
         }
-        if !plan.changes.is_empty() {
-            let brought = bring::bring(self, &plan, &known).await?;
-            failed = brought.failed;
-            collection = Collection {
-                files: self.folder.files.len() as u64,
-                bytes: self.folder.bytes,
-                folder: self.folder.root.display().to_string(),
-                pending: Some(brought.pending),
-                ..collection
-            };
-            self.save(&collection).await?;
-            self.save_files(brought.put, plan.changes.gone.clone()).await?;
-            self.finish(&mut collection, &mut spent).await?;
+        self.is_its_folder(&collection, &plan, &known)?;
+        let batch_id = self.batch(&mut collection, &plan, &known).await?;
+        if !plan.changes.is_empty() || !collection.unfinished.is_empty() {
+            self.begin(&mut collection, &plan, batch_id, &known).await?;
+            self.go_on(&mut collection, &mut ran).await?;
         }
         let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
         Ok(Summary {
             collection: self.name.to_owned(),
             root_pi: collection.root_pi.to_string(),
-            new: plan.changes.new.len(),
-            edited: plan.changes.edited.len(),
-            removed: plan.changes.gone.len(),
-            unchanged: self.folder.files.len() - plan.changes.brought().count(),
-            failed,
-            notes: spent.notes,
-            cost_usd: spent.cost_usd,
-            tokens: spent.tokens,
+            new: ran.new,
+            edited: ran.edited,
+            removed: ran.removed,
+            unchanged: self.folder.files.len().saturating_sub(ran.new + ran.edited),
+            failed: ran
+                .failed
+                .into_iter()
+                .chain(self.folder.unusable.iter().cloned())
+                .chain(plan.left)
+                .collect(),
+            unfinished: ran.spent.unfinished.len(),
+            notes: ran.spent.notes.into_iter().chain(self.special()).collect(),
+            cost_usd: ran.spent.cost_usd,
+            tokens: ran.spent.tokens,
             tree: tree.document(self.entities.as_ref()).await?,
         })
     }
 
-    /// Has what was begun read, grouped and described.
-    async fn finish(&self, collection: &mut Collection, spent: &mut batch::Spent) -> Result<(), Failure> {
-        let Some(pending) = collection.pending.clone() else { return Ok(()) };
-        spent.add(batch::run(self, &pending.batch_id).await?);
-        let known = self.files().await?;
-        abide_collections::snapshot::gather(self.entities.as_ref(), self.name, &known).await?;
-        abide_collections::sweep(&self.staging, &pending.batch_id).await?;
+    /// What is remembered of the folder, and what is different in it now.
+    async fn look(&self) -> Result<(plan::Known, Plan), Failure> {
+        let collection = self.client.find::<Collection>(&Path::of(["collections", self.name])).await?;
+        let known = if collection.is_some() { self.files().await? } else { plan::Known::new() };
+        let plan = Plan::of(self.folder, &known);
+        Ok((known, plan))
+    }
+
+    /// What is not looked at.
+    fn special(&self) -> Option<String> {
+        let special = self.folder.skipped.len();
+        (special > 0).then(|| format!("{special} links and special files of the folder are left out"))
+    }
+
+    /// One collection is not taken for another because two folders are called the same.
+    fn is_its_folder(
+        &self,
+        collection: &Collection,
+        plan: &Plan,
+        known: &plan::Known,
+    ) -> Result<(), Failure> {
+        let root = self.folder.root.display().to_string();
+        if known.is_empty() || collection.folder == root || !plan.keeps_nothing_of(known) {
+            return Ok(());
+        }
+        Err(Failure::Unusable(format!(
+            "the collection {:?} was made of {}, and nothing of it is in {root}: say another --name, or delete the \
+             collection first",
+            self.name, collection.folder
+        )))
+    }
+
+    /// The name of what is done about the changes. A run whose files were not all converted when the folder changed comes to
+    /// nothing.
+    async fn batch(
+        &self,
+        collection: &mut Collection,
+        plan: &Plan,
+        known: &plan::Known,
+    ) -> Result<String, Failure> {
+        let batch_id = plan.batch_id(collection, known);
+        let is_nothing = plan.changes.is_empty() && collection.unfinished.is_empty();
+        let is_other = |pending: &mut Pending| is_nothing || pending.batch_id != batch_id;
+        let Some(abandoned) = collection.pending.take_if(is_other) else { return Ok(batch_id) };
+        sweep(&self.staging, &abandoned.batch_id).await?;
+        collection.abandoned += 1;
+        self.save(collection).await?;
+        Ok(plan.batch_id(collection, known))
+    }
+
+    /// Converts files, and writes down what changes.
+    async fn begin(
+        &self,
+        collection: &mut Collection,
+        plan: &Plan,
+        batch_id: String,
+        known: &plan::Known,
+    ) -> Result<(), Failure> {
+        collection.files = self.folder.files.len() as u64;
+        collection.bytes = self.folder.bytes;
+        collection.folder = self.folder.root.display().to_string();
+        collection.pending = Some(Pending { batch_id: batch_id.clone(), stage: Stage::Converting });
+        self.save(collection).await?;
+        let mut intent = bring::decide(self, plan, &batch_id, known).await?;
+        intent.again.clone_from(&collection.unfinished);
+        intent.write(&self.staging, &batch_id).await?;
+        self.reach(collection, Stage::Bringing).await
+    }
+
+    /// Goes on with what was begun, from the stage where it is, to the end.
+    async fn go_on(&self, collection: &mut Collection, ran: &mut Ran) -> Result<(), Failure> {
+        let Some(Pending { batch_id, mut stage }) = collection.pending.clone() else { return Ok(()) };
+        let (entities, intent) = (self.entities.as_ref(), Intent::find(&self.staging, &batch_id).await?);
+        if let Some(intent) = intent.as_ref().filter(|_| stage < Stage::Describing) {
+            if stage < Stage::Recording {
+                snapshot::apply(entities, self.name, &intent.tree).await?;
+                batch::order(self, &batch_id, intent).await?;
+                self.reach(collection, Stage::Recording).await?;
+            }
+            self.record(intent).await?;
+            stage = Stage::Describing;
+            if !batch::is_ordered(self, &batch_id).await? {
+                // Nothing of it is in the tree any more.
+                collection.unfinished.clear();
+                stage = Stage::Sweeping;
+            }
+            self.reach(collection, stage).await?;
+        }
+        match stage {
+            Stage::Sweeping => {}
+            Stage::Describing => {
+                let spent = batch::run(self, &batch_id).await?;
+                collection.unfinished.clone_from(&spent.unfinished);
+                // What is done again is another batch.
+                collection.abandoned += u64::from(!spent.unfinished.is_empty());
+                ran.spent.add(spent);
+                snapshot::gather(entities, self.name, &self.files().await?).await?;
+                self.reach(collection, Stage::Sweeping).await?;
+            }
+            Stage::Converting | Stage::Bringing | Stage::Recording => {
+                return Err(Failure::Unusable(format!(
+                    "what a run that was stopped wrote down is not in staging any more: delete the collection {:?} and \
+                     ingest the folder again",
+                    self.name
+                )));
+            }
+        }
+        intent.into_iter().for_each(|intent| ran.add(intent));
+        sweep(&self.staging, &batch_id).await?;
         collection.pending = None;
         self.save(collection).await.map(drop)
+    }
+
+    /// What was begun is at this stage.
+    async fn reach(&self, collection: &mut Collection, stage: Stage) -> Result<(), Failure> {
+        if let Some(pending) = &mut collection.pending {
+            pending.stage = stage;
+        }
+        self.save(collection).await.map(drop)
+    }
+
+    /// Remembers files as they are in the tree now, each where somebody moved it.
+    async fn record(&self, intent: &Intent) -> Result<(), Failure> {
+        let known = self.files().await?;
+        let put = intent.put.iter().map(|(path, file)| {
+            let at = known.get(path).and_then(|known| known.at.clone());
+            (path.clone(), SourceFile { at, ..file.clone() })
+        });
+        self.save_files(put.collect(), &intent.gone).await
     }
 
     /// The collection as it is, or as it begins.
@@ -247,7 +402,7 @@ impl Going<'_> {
         }
     }
 
-    async fn save_files(&self, put: plan::Known, gone: BTreeSet<String>) -> Result<(), Failure> {
+    async fn save_files(&self, put: plan::Known, gone: &BTreeSet<String>) -> Result<(), Failure> {
         let path = Path::of(["collections", self.name, "files"]);
         let (mut part, mut bytes) = (plan::Known::new(), 0);
         for (name, file) in put {
@@ -263,7 +418,7 @@ impl Going<'_> {
         if !part.is_empty() {
             self.client.post::<Value>(&path, &json!({ "put": part })).await?;
         }
-        let gone: Vec<String> = gone.into_iter().collect();
+        let gone: Vec<&String> = gone.iter().collect();
         for part in gone.chunks(ITEMS_PER_CALL) {
             self.client.post::<Value>(&path, &json!({ "gone": part })).await?;
         }
@@ -288,17 +443,37 @@ fn name(args: &IngestArgs, folder: &Folder) -> Result<String, Failure> {
     }
 }
 
+/// One run at a time: two would take each other's files for what was stopped. Held as long as it lives, also by a process
+/// that is killed.
+fn alone(data_dir: &std::path::Path) -> Result<std::fs::File, Failure> {
+    let path = data_dir.join("ingest.lock");
+    let unusable = |error| Failure::Input { path: path.clone(), error };
+    let file = std::fs::File::create(&path).map_err(unusable)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Failure::Unusable(format!(
+            "another `abide ingest` runs on {}: wait until it is through",
+            data_dir.display()
+        ))),
+        Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
+    }
+}
+
 /// Nothing is written to a source.
 fn apart(folder: &Folder, config: &Config) -> Result<(), Failure> {
-    let data_dir = &config.store.data_dir;
-    let real = data_dir.canonicalize().unwrap_or_else(|_| data_dir.clone());
-    if real.starts_with(&folder.root) {
-        let message = format!(
-            "the data directory {} is in {}, and nothing is written to a source: choose another --data-dir",
-            real.display(),
-            folder.root.display()
-        );
-        return Err(Failure::Unusable(message));
+    let data_dir = ("the data directory", config.store.data_dir.as_path(), "--data-dir");
+    let buckets = ("the directory of buckets", std::path::Path::new(&config.buckets.dir), "buckets.dir");
+    for (what, path, option) in
+        [data_dir, buckets].into_iter().filter(|(_, path, _)| !path.as_os_str().is_empty())
+    {
+        let real = real(path).map_err(Failure::System)?;
+        if real.starts_with(&folder.root) {
+            return Err(Failure::Unusable(format!(
+                "{what} {} is in {}, and nothing is written to a source: choose another {option}",
+                real.display(),
+                folder.root.display()
+            )));
+        }
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use abide_collections::changes::{Changes, Found, changes, doubtful};
 use abide_collections::{Collection, SourceFile};
 use sha2::{Digest, Sha256};
 
+use super::super::preprocess::Left;
 use super::super::preprocess::folder::Folder;
-use crate::failure::Failure;
 
 /// Files of a collection, by path.
 pub(super) type Known = BTreeMap<String, SourceFile>;
@@ -21,12 +21,12 @@ pub(super) struct Plan {
     pub(super) changes: Changes,
     /// Every file of the folder; those that are brought in, and those in doubt, with their digest.
     pub(super) found: BTreeMap<String, Found>,
-    /// The name of everything that is done about these changes: the same for the same collection and contents.
-    pub(super) batch_id: String,
+    /// Files that cannot be read, each with its reason.
+    pub(super) left: Vec<Left>,
 }
 
 impl Plan {
-    pub(super) fn of(collection: &Collection, folder: &Folder, known: &Known) -> Result<Plan, Failure> {
+    pub(super) fn of(folder: &Folder, known: &Known) -> Plan {
         let entries = folder.files.iter().map(|file| {
             let found = Found { bytes: file.bytes, modified_ms: file.modified_ms, digest: None };
             (file.path.clone(), found)
@@ -36,67 +36,77 @@ impl Plan {
             .chain(found.keys().filter(|path| !known.contains_key(*path)))
             .cloned()
             .collect();
+        let mut left = Vec::new();
         for path in unclear {
-            let digest = digest(&folder.root.join(&path))?;
-            if let Some(found) = found.get_mut(&path) {
-                found.digest = Some(digest);
+            let Some(now) = found.get_mut(&path) else { continue };
+            match (digest(&folder.root.join(&path)), known.get(&path)) {
+                (Ok(digest), _) => now.digest = Some(digest),
+                (Err(error), before) => {
+                    left.push(Left { file: path.clone(), reason: format!("it cannot be read: {error}") });
+                    // What cannot be read is as it was, or not there yet.
+                    match before {
+                        Some(before) => (now.bytes, now.modified_ms) = (before.bytes, before.modified_ms),
+                        None => drop(found.remove(&path)),
+                    }
+                }
             }
         }
-        let changes = changes(known, &found);
-        let batch_id = batch_id(collection, &changes, &found, known);
-        Ok(Plan { changes, found, batch_id })
+        Plan { changes: changes(known, &found), found, left }
+    }
+
+    /// Whether nothing that is known is in the folder as it was.
+    pub(super) fn keeps_nothing_of(&self, known: &Known) -> bool {
+        self.changes.gone.len() + self.changes.edited.len() == known.len()
+    }
+
+    /// The name of everything that is done about these changes: the same for the same collection and contents.
+    pub(super) fn batch_id(&self, collection: &Collection, known: &Known) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text.as_bytes());
+        };
+        add(&collection.name);
+        // What was done for one that was deleted, or was swept before it came to anything, is gone.
+        if collection.life > 0 || collection.abandoned > 0 {
+            add(&collection.life.to_string());
+        }
+        if collection.abandoned > 0 {
+            add(&collection.abandoned.to_string());
+        }
+        for path in self.changes.brought() {
+            add(path);
+            add(self.found.get(path).and_then(|found| found.digest.as_deref()).unwrap_or_default());
+            // What it was before: a file that is edited back is another change.
+            add(known.get(path).map(|known| known.digest.as_str()).unwrap_or_default());
+        }
+        for path in &self.changes.gone {
+            add("gone");
+            add(path);
+            add(known.get(path).map(|known| known.digest.as_str()).unwrap_or_default());
+        }
+        // The same change made again later is not the same run.
+        add(&known.len().to_string());
+        for (path, file) in known {
+            add(path);
+            add(&file.digest);
+        }
+        format!("ingest-{}", &hex(&hash.finalize())[..24])
     }
 }
 
 /// What a file's content is known by.
-fn digest(path: &Path) -> Result<String, Failure> {
-    let unreadable = |error: io::Error| Failure::Input { path: path.to_owned(), error };
-    let mut file = OpenFile::open(path).map_err(unreadable)?;
+fn digest(path: &Path) -> io::Result<String> {
+    let mut file = OpenFile::open(path)?;
     let mut hash = Sha256::new();
     let mut piece = vec![0; 256 * 1024];
     loop {
-        match file.read(&mut piece).map_err(unreadable)? {
+        match file.read(&mut piece)? {
             0 => break,
             read => hash.update(&piece[..read]),
         }
     }
     Ok(hex(&hash.finalize()))
-}
-
-fn batch_id(
-    collection: &Collection,
-    changes: &Changes,
-    found: &BTreeMap<String, Found>,
-    known: &Known,
-) -> String {
-    let mut hash = Sha256::new();
-    let mut add = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text.as_bytes());
-    };
-    add(&collection.name);
-    if collection.life > 0 {
-        // What was done for one that was deleted is gone.
-        add(&collection.life.to_string());
-    }
-    for path in changes.brought() {
-        add(path);
-        add(found.get(path).and_then(|found| found.digest.as_deref()).unwrap_or_default());
-        // What it was before: a file that is edited back is another change.
-        add(known.get(path).map(|known| known.digest.as_str()).unwrap_or_default());
-    }
-    for path in &changes.gone {
-        add("gone");
-        add(path);
-        add(known.get(path).map(|known| known.digest.as_str()).unwrap_or_default());
-    }
-    // The same change made again later is not the same run.
-    add(&known.len().to_string());
-    for (path, file) in known {
-        add(path);
-        add(&file.digest);
-    }
-    format!("ingest-{}", &hex(&hash.finalize())[..24])
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -10,11 +10,11 @@ use indicatif::{HumanBytes, HumanDuration};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::Order;
 use crate::cli::PresetArg;
 use crate::commands::preprocess::estimate::Estimate;
 use crate::commands::preprocess::folder::Folder;
 use crate::config::Config;
-use crate::output::Output;
 use crate::reach::{Client, Path, ReachError};
 use crate::services::describing::{Crew, model_name};
 
@@ -83,14 +83,39 @@ impl Staff {
     }
 }
 
+/// Files of a collection that is there, by what became of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counts {
+    pub(super) unchanged: usize,
+    pub(super) edited: usize,
+    pub(super) gone: usize,
+}
+
+/// `"papers": 22 files`, or what is different in it.
+fn extent(name: &str, part: &Folder, known: Option<Counts>) -> String {
+    let files = part.files.len();
+    match known {
+        Some(Counts { unchanged, edited, gone }) if files + gone == 0 => {
+            debug_assert_eq!(edited, 0, "edited files are among those that are brought in");
+            format!("{name:?}: {unchanged} files, all of them as they were")
+        }
+        Some(Counts { unchanged, edited, gone }) if unchanged + edited + gone > 0 => {
+            let new = files - edited;
+            format!("{name:?}: {new} files are new, {edited} edited, {gone} gone, {unchanged} as they were")
+        }
+        Some(_) | None => format!("{name:?}: {files} files"),
+    }
+}
+
+/// Says it of the files that are brought in, beside what is known of others if somebody looked.
 pub(super) fn beforehand(
-    name: &str,
+    order: &Order<'_>,
     folder: &Folder,
+    known: Option<Counts>,
     staff: &Staff,
     estimate: &Estimate,
-    config: &Config,
-    output: Output,
 ) {
+    let Order { config, name, output, .. } = *order;
     let images = folder.convertible().count();
     let reading = match &staff.reader {
         Ok(reader) if staff.reader_is_model => {
@@ -109,27 +134,22 @@ pub(super) fn beforehand(
                 .to_owned()
         }
     };
-    let folders =
-        abide_collections::snapshot::directories(folder.files.iter().map(|file| file.path.as_str())).len();
+    let folders = match (folder.files.as_slice(), known) {
+        ([], Some(Counts { gone: 0, .. })) => 0,
+        (files, _) => {
+            abide_collections::snapshot::directories(files.iter().map(|file| file.path.as_str())).len()
+        }
+    };
     let time = time(estimate, staff, images, folders, config);
     let usage = staff.tokens_at_most(folders, images);
     let price =
         Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
     let cost = price.of(usage);
-    let cost_text = match usage.input_tokens {
-        0 => "nothing: no model is asked".to_owned(),
-        _ if cost == 0 => {
-            format!(
-                "at most {} tokens; no price is configured (llm.input_price_micros)",
-                usage.input_tokens + usage.output_tokens
-            )
-        }
-        _ => format!("at most about {:.2}", cost as f64 / 1e6),
-    };
+    let cost_text = cost_text(usage, cost);
     let text = format!(
-        "{reading}\n{grouping}\ncollection {name:?}: {} files, {} in {folders} folders; {images} to convert\n\
+        "{reading}\n{grouping}\ncollection {}; {} in {folders} folders; {images} to convert\n\
          disk: about {} needed, {} free\ntime: about {}\nmodel cost: {cost_text}",
-        folder.files.len(),
+        extent(name, folder, known),
         HumanBytes(folder.bytes),
         HumanBytes(estimate.needed_bytes + folder.bytes),
         HumanBytes(estimate.free_bytes),
@@ -151,6 +171,20 @@ pub(super) fn beforehand(
         "estimated_cost_micros": cost,
     });
     output.message(&text, &document);
+}
+
+/// What models may cost, for people.
+fn cost_text(usage: Usage, cost: u64) -> String {
+    match usage.input_tokens {
+        0 => "nothing: no model is asked".to_owned(),
+        _ if cost == 0 => {
+            format!(
+                "at most {} tokens; no price is configured (llm.input_price_micros)",
+                usage.input_tokens + usage.output_tokens
+            )
+        }
+        _ => format!("at most about {:.2} USD", cost as f64 / 1e6),
+    }
 }
 
 fn time(estimate: &Estimate, staff: &Staff, images: usize, folders: usize, config: &Config) -> Duration {

@@ -13,7 +13,7 @@ pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Outp
         summary.new, summary.edited, summary.removed, summary.unchanged
     ));
     if summary.tokens > 0 {
-        text.push_str(&format!("model: {} tokens, {:.4}\n", summary.tokens, summary.cost_usd));
+        text.push_str(&format!("model: {} tokens, {:.4} USD\n", summary.tokens, summary.cost_usd));
     }
     if let Some(exported) = exported {
         text.push_str(&format!("exported: {} files to {}\n", exported.files, exported.dir));
@@ -25,8 +25,11 @@ pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Outp
         text.push_str(&format!("failed: {file}: {reason}\n"));
     }
     output.data(&text, summary)?;
-    match summary.failed.len() {
-        0 => Ok(()),
-        failed => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
+    match (summary.failed.len(), summary.unfinished) {
+        (0, 0) => Ok(()),
+        (failed, 0) => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
+        (_, parts) => Err(Failure::Partly(format!(
+            "something failed for {parts} folders and groups: the notes above say what; the same command tries again"
+        ))),
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use abide_blob::Key;
 use serde_json::{Value, json};
@@ -14,6 +14,10 @@ use crate::failure::Failure;
 
 /// Folders in folders, at most.
 const DEPTH: usize = 64;
+/// Bytes of a file's name: what is made of it has a longer one.
+const NAME_BYTES: usize = 210;
+/// Bytes of a file's path.
+const PATH_BYTES: usize = abide_collections::limits::PATH_BYTES;
 
 /// A folder as it was looked at.
 #[derive(Debug)]
@@ -28,8 +32,10 @@ pub(in crate::commands) struct Folder {
     pub(in crate::commands) device: u64,
     /// What is no file of the folder: links, sockets and their kin.
     pub(in crate::commands) skipped: Vec<Left>,
-    /// Files and folders that cannot be read or named.
+    /// Files that cannot be read or named, and folders that are too deep.
     pub(in crate::commands) unusable: Vec<Left>,
+    /// Folders that cannot be read: nobody knows what is in them.
+    pub(in crate::commands) closed: Vec<Left>,
 }
 
 /// One file.
@@ -75,8 +81,8 @@ impl Folder {
         let root = dir.canonicalize().map_err(unreadable)?;
         let device = fs::metadata(&root).map_err(unreadable)?.dev();
         fs::read_dir(&root).map_err(unreadable)?;
-        let (files, skipped, unusable) = (Vec::new(), Vec::new(), Vec::new());
-        let mut folder = Folder { root: root.clone(), files, bytes: 0, device, skipped, unusable };
+        let (files, skipped, unusable, closed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut folder = Folder { root: root.clone(), files, bytes: 0, device, skipped, unusable, closed };
         let mut open = vec![(root, 0)];
         while let Some((dir, depth)) = open.pop() {
             let entries = fs::read_dir(&dir).and_then(Iterator::collect::<io::Result<Vec<_>>>);
@@ -85,11 +91,14 @@ impl Folder {
                     let dirs = entries.iter().filter_map(|entry| folder.add(entry, depth));
                     open.extend(dirs.map(|dir| (dir, depth + 1)));
                 }
-                Err(error) => folder.unusable(&dir, format!("it cannot be read: {error}")),
+                Err(error) => {
+                    let (file, reason) = (folder.shown(&dir), format!("it cannot be read: {error}"));
+                    folder.closed.push(Left { file, reason });
+                }
             }
         }
         folder.files.sort_by(|a, b| a.path.cmp(&b.path));
-        for left in [&mut folder.skipped, &mut folder.unusable] {
+        for left in [&mut folder.skipped, &mut folder.unusable, &mut folder.closed] {
             left.sort_by(|a, b| a.file.cmp(&b.file));
         }
         folder.bytes = folder.files.iter().map(|file| file.bytes).sum();
@@ -123,8 +132,10 @@ impl Folder {
         None
     }
 
+    /// A path as people can read it.
     fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
+        let relative = path.strip_prefix(&self.root).unwrap_or(path);
+        relative.to_string_lossy().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
     }
 
     fn unusable(&mut self, path: &Path, reason: String) {
@@ -132,9 +143,9 @@ impl Folder {
         self.unusable.push(Left { file, reason });
     }
 
-    /// Refuses a folder in which something cannot be used.
-    pub(in crate::commands) fn all_usable(self) -> Result<Folder, Failure> {
-        match self.unusable.first() {
+    /// Refuses a folder of which a part cannot be looked into: what is in there would count as removed.
+    pub(in crate::commands) fn all_open(self) -> Result<Folder, Failure> {
+        match self.closed.first() {
             None => Ok(self),
             Some(Left { file, reason }) => {
                 let (path, error) = (self.root.join(file), io::Error::other(reason.clone()));
@@ -188,14 +199,38 @@ impl Folder {
     }
 }
 
+/// Where a path leads, also if the end of it is not there yet.
+pub(in crate::commands) fn real(path: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let there = absolute.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let Some((above, mut real_path)) = there else { return Ok(absolute) };
+    let rest = absolute.strip_prefix(above).unwrap_or(Path::new(""));
+    let goes_up = rest.components().any(|part| part == Component::ParentDir);
+    for part in rest.components() {
+        match part {
+            // What is not there is no link, so that its dots mean what they say.
+            Component::ParentDir => drop(real_path.pop()),
+            part => real_path.push(part),
+        }
+    }
+    // Past the dots there may be links again.
+    if goes_up { real(&real_path) } else { Ok(real_path) }
+}
+
 /// A file as it is named in buckets; the reason if it cannot be.
 fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
     let relative = relative.to_str().ok_or("its name is not UTF-8: rename it")?;
+    let name = relative.rsplit('/').next().unwrap_or(relative);
+    if name.len() > NAME_BYTES {
+        return Err(format!("its name has more than {NAME_BYTES} bytes: shorten it"));
+    }
+    if relative.len() > PATH_BYTES {
+        return Err(format!("its path has more than {PATH_BYTES} bytes: shorten it"));
+    }
     // As long as the key that it gets.
     Key::new(&format!("staging/{:0>31}/{relative}", ""))
         .map_err(|error| format!("its name cannot be used: {}: rename it", error.reason))?;
-    let name = relative.rsplit('/').next().unwrap_or(relative);
     let is_digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
     if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
         return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());

@@ -9,12 +9,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use abide_blob::{Bucket, Key};
+use abide_blob::{BlobError, Bucket, Key};
 use abide_preprocess::Service;
 use abide_preprocess::calls::{InputsAnswer, StatusAnswer, TasksAnswer};
 use abide_preprocess::file::{InputEnd, Place};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use indicatif::{HumanBytes, HumanDuration};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::cli::{PreprocessArgs, PresetArg};
@@ -36,8 +37,11 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Past this, it is said what the faster preset would take.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
+/// Files that are put into staging at the same time.
+const STAGED_AT_ONCE: usize = 8;
+
 /// How an input ended that was not converted.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Left {
     pub(super) file: String,
     pub(super) reason: String,
@@ -173,7 +177,9 @@ async fn work(
     exporter.export().await?;
     let (written, written_bytes) = exporter.written();
     let (passed_through, mut failed) = ends(client, &batch, folder).await?;
-    failed.extend_from_slice(&folder.unusable);
+    for left in [&folder.unusable, &folder.closed] {
+        failed.extend_from_slice(left);
+    }
     Ok(Summary {
         batch: batch.clone(),
         out: out.display().to_string(),
@@ -254,16 +260,22 @@ pub(super) async fn convert(
 
 /// Files and manifest to staging. Files are referred to, not copied: their owner does not even see it.
 async fn stage(staging: &Bucket, folder: &Folder, batch: &str) -> Result<Value, Failure> {
-    for file in &folder.files {
-        let key = Key::new(&folder.key(batch, file)).map_err(abide_blob::BlobError::from)?;
-        let there = staging.head(&key).await.is_ok_and(|found| found.bytes == file.bytes);
-        if !there {
-            staging.put_reference(&key, &folder.root.join(&file.path), file.content_type).await?;
-        }
-    }
+    let puts: Vec<_> = folder
+        .files
+        .iter()
+        .map(|file| async move {
+            let key = Key::new(&folder.key(batch, file)).map_err(BlobError::from)?;
+            let there = staging.head(&key).await.is_ok_and(|found| found.bytes == file.bytes);
+            if !there {
+                staging.put_reference(&key, &folder.root.join(&file.path), file.content_type).await?;
+            }
+            Ok::<(), BlobError>(())
+        })
+        .collect();
+    stream::iter(puts).buffered(STAGED_AT_ONCE).try_collect::<()>().await?;
     let manifest = folder.manifest(batch).to_string();
     let key = format!("manifests/{batch}.json");
-    let manifest_key = Key::new(&key).map_err(abide_blob::BlobError::from)?;
+    let manifest_key = Key::new(&key).map_err(BlobError::from)?;
     staging.put(&manifest_key, manifest.into(), "application/json").await?;
     Ok(json!({
         "batch_id": batch,
