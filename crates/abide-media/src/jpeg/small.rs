@@ -122,7 +122,7 @@ impl Small {
                 bright[self.width..].fill(last);
                 let half = at / 2 * cb.stride..(at / 2 + 1) * cb.stride;
                 let (blue, red) = (&mut cb.samples[half.clone()], &mut cr.samples[half]);
-                if at % 2 == 0 {
+                if at.is_multiple_of(2) {
                     blue.fill(0.0);
                     red.fill(0.0);
                 }

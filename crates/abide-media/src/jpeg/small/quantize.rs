@@ -192,9 +192,9 @@ fn reach(
     // By its size, the value of it that is nearest: bits and deviation.
     let mut costs = [0.0_f32; 12];
     let value = |size: usize| if size < sizes { (1 << size) - 1 } else { largest };
-    for size in 1..=sizes {
+    for (size, cost) in costs.iter_mut().enumerate().take(sizes + 1).skip(1) {
         let deviation = value(size) as f32 - away;
-        costs[size] = size as f32 + weight * deviation * deviation;
+        *cost = size as f32 + weight * deviation * deviation;
     }
     let (mut least_cost, mut best) = (f32::MAX, (0, 0));
     for (from, stop) in stops.iter().enumerate().rev() {

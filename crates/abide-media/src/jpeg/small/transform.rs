@@ -57,6 +57,7 @@ const LIFT: f32 = 31.0;
 type Lanes = [f32; 8];
 
 /// Transforms along the first index, eight lanes at once.
+#[expect(clippy::needless_range_loop, reason = "the lane is the second index of each row")]
 fn transform(x: &mut [Lanes; 8]) {
     for lane in 0..8 {
         let [t0, t1, t2, t3] = [0, 1, 2, 3].map(|at| x[at][lane] + x[7 - at][lane]);
