@@ -48,8 +48,11 @@ fn change(place: &Place) {
     fs::remove_file(place.path("work/papers/diary/diary_page_04.txt")).expect("it was there");
 }
 
-/// Every part with its label, files and description, and how many entities there are.
-fn state(place: &Place, served: &Served) -> (BTreeMap<String, (String, Vec<String>)>, String, usize) {
+/// Parts by their path, each with its label and files.
+type Parts = BTreeMap<String, (String, Vec<String>)>;
+
+/// Every part, the description of the whole, and how many entities there are.
+fn state(place: &Place, served: &Served) -> (Parts, String, usize) {
     let summary = ingest(place);
     let described = summary["tree"]["description"].as_str().expect("a description").to_owned();
     let entities = served.ok("GET /entities?limit=1000", "")["entities"].as_array().expect("a list").len();

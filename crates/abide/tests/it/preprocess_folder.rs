@@ -1,5 +1,4 @@
 //! `abide preprocess` and what it says of a folder: what cannot be used, what there is no room for, what takes long.
-#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::ffi::OsStr;
 use std::fs;

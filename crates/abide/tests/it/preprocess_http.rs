@@ -82,7 +82,7 @@ fn pages_of_a_pdf_and_of_a_tiff_become_images_in_their_order() {
 /// Of three phases with one file each, where two became five images beside the one.
 fn check_metrics(served: &Served) {
     let (_, text) = fetch(served, "/metrics");
-    let text = String::from_utf8(text).unwrap();
+    let text = String::from_utf8(text).expect("text");
     let metric = |name: &str| -> u64 {
         let line =
             text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
@@ -102,8 +102,8 @@ fn check_metrics(served: &Served) {
 /// Originals are in the archive without their bytes having been copied.
 fn check_sharing(place: &Place, tasks: &[Value]) {
     use std::os::unix::fs::MetadataExt;
-    let photo = tasks.iter().find(|task| task["input_file_name"] == json!("photo.jpg")).unwrap();
-    let key = |name: &str| photo[name].as_str().unwrap().to_owned();
+    let photo = tasks.iter().find(|task| task["input_file_name"] == json!("photo.jpg")).expect("its task");
+    let key = |name: &str| photo[name].as_str().expect("a key").to_owned();
     let [staged, archived] = [("staging", "input_r2_key"), ("archive", "archive_r2_key")]
         .map(|(bucket, name)| place.path("work/data/buckets").join(bucket).join(key(name)));
     let mut clone = std::process::Command::new("cp");
@@ -112,7 +112,7 @@ fn check_sharing(place: &Place, tasks: &[Value]) {
         eprintln!("not looked at: this file system shares blocks, which cannot be seen");
         return;
     }
-    let inode = |path: &std::path::Path| std::fs::metadata(path).unwrap().ino();
+    let inode = |path: &std::path::Path| std::fs::metadata(path).expect("a file").ino();
     assert_eq!(inode(&archived), inode(&staged), "{photo}");
 }
 
