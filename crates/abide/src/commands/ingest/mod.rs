@@ -63,7 +63,7 @@ struct Summary {
 
 /// Makes a collection of a folder, or brings it up to date.
 pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Result<(), Failure> {
-    let folder = Folder::read(&args.dir)?.all_open()?;
+    let folder = Folder::read(&args.dir)?.for_a_collection()?;
     let name = name(args, &folder)?;
     if folder.files.is_empty() {
         return Err(Failure::Unusable(format!("{} has no files", folder.root.display())));

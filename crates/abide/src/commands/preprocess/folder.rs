@@ -14,9 +14,9 @@ use crate::failure::Failure;
 
 /// Folders in folders, at most.
 const DEPTH: usize = 64;
-/// Bytes of a file's name: what is made of it has a longer one.
+/// Bytes of the name of a file in a collection: what is made of it has a longer one.
 const NAME_BYTES: usize = 210;
-/// Bytes of a file's path.
+/// Bytes of its path.
 const PATH_BYTES: usize = abide_collections::limits::PATH_BYTES;
 
 /// A folder as it was looked at.
@@ -132,10 +132,8 @@ impl Folder {
         None
     }
 
-    /// A path as people can read it.
     fn shown(&self, path: &Path) -> String {
-        let relative = path.strip_prefix(&self.root).unwrap_or(path);
-        relative.to_string_lossy().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     fn unusable(&mut self, path: &Path, reason: String) {
@@ -143,15 +141,24 @@ impl Folder {
         self.unusable.push(Left { file, reason });
     }
 
-    /// Refuses a folder of which a part cannot be looked into: what is in there would count as removed.
-    pub(in crate::commands) fn all_open(self) -> Result<Folder, Failure> {
-        match self.closed.first() {
-            None => Ok(self),
-            Some(Left { file, reason }) => {
-                let (path, error) = (self.root.join(file), io::Error::other(reason.clone()));
-                Err(Failure::Input { path, error })
+    /// The folder as a collection can have it. One of which a part cannot be looked into is refused: what is in there would
+    /// count as removed.
+    pub(in crate::commands) fn for_a_collection(mut self) -> Result<Folder, Failure> {
+        if let Some(Left { file, reason }) = self.closed.first() {
+            let (path, error) = (self.root.join(file), io::Error::other(reason.clone()));
+            return Err(Failure::Input { path, error });
+        }
+        for file in std::mem::take(&mut self.files) {
+            match too_long(&file.path) {
+                None => self.files.push(file),
+                Some(reason) => {
+                    self.bytes -= file.bytes;
+                    self.unusable.push(Left { file: file.path, reason });
+                }
             }
         }
+        self.unusable.sort_by(|a, b| a.file.cmp(&b.file));
+        Ok(self)
     }
 
     /// Files that a phase takes.
@@ -217,20 +224,23 @@ pub(in crate::commands) fn real(path: &Path) -> io::Result<PathBuf> {
     if goes_up { real(&real_path) } else { Ok(real_path) }
 }
 
+/// Why a file cannot be in a collection, if it is for its path.
+fn too_long(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if name.len() > NAME_BYTES {
+        return Some(format!("its name has more than {NAME_BYTES} bytes: shorten it"));
+    }
+    (path.len() > PATH_BYTES).then(|| format!("its path has more than {PATH_BYTES} bytes: shorten it"))
+}
+
 /// A file as it is named in buckets; the reason if it cannot be.
 fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, String> {
     let relative = path.strip_prefix(root).unwrap_or(path);
     let relative = relative.to_str().ok_or("its name is not UTF-8: rename it")?;
-    let name = relative.rsplit('/').next().unwrap_or(relative);
-    if name.len() > NAME_BYTES {
-        return Err(format!("its name has more than {NAME_BYTES} bytes: shorten it"));
-    }
-    if relative.len() > PATH_BYTES {
-        return Err(format!("its path has more than {PATH_BYTES} bytes: shorten it"));
-    }
     // As long as the key that it gets.
     Key::new(&format!("staging/{:0>31}/{relative}", ""))
         .map_err(|error| format!("its name cannot be used: {}: rename it", error.reason))?;
+    let name = relative.rsplit('/').next().unwrap_or(relative);
     let is_digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
     if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
         return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());
