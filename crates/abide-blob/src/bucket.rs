@@ -311,6 +311,8 @@ impl Bucket {
         }
         if let Place::Directory { root, .. } = &self.0 {
             unfinished::remove(&root.join(prefix.as_str()), Time(i64::MAX));
+            // Nothing lists them: what they refer to is gone.
+            deleted += unfinished::remove_lost(&root.join(prefix.as_str()));
             remove_empty(&root.join(prefix.as_str()));
         }
         Ok(deleted)

@@ -1,6 +1,8 @@
-//! What a write leaves in a directory when its process ends in the middle: a file `NAME#1`, which is no blob.
+//! What is in a directory and is no blob: the file `NAME#1` that a write leaves when its process ends in the middle, and a
+//! reference to a file that is gone.
 
 use abide_core::time::Time;
+use std::fs::{DirEntry, FileType};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -12,20 +14,30 @@ fn is_unfinished(name: &str) -> bool {
 
 /// Removes unfinished writes below a directory that nobody has touched since `until`. How many there were.
 pub(crate) fn remove(dir: &Path, until: Time) -> u64 {
+    remove_if(dir, |entry, kind| {
+        let touched = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+        let age = touched.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let is_old = age.is_some_and(|age| age.as_millis() < until.0.unsigned_abs().into());
+        is_old && kind.is_file() && entry.file_name().to_str().is_some_and(is_unfinished)
+    })
+}
+
+/// Removes references below a directory that lead to nothing. How many there were.
+pub(crate) fn remove_lost(dir: &Path) -> u64 {
+    remove_if(dir, |entry, kind| kind.is_symlink() && !entry.path().exists())
+}
+
+fn remove_if(dir: &Path, is_to_go: impl Fn(&DirEntry, FileType) -> bool) -> u64 {
     let mut removed = 0;
     let mut open = vec![dir.to_owned()];
     while let Some(dir) = open.pop() {
         // What is gone or cannot be read has nothing that could be removed.
         let Ok(entries) = std::fs::read_dir(&dir) else { continue };
         for entry in entries.flatten() {
-            let path = entry.path();
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => open.push(path),
-                Ok(kind) if kind.is_file() && entry.file_name().to_str().is_some_and(is_unfinished) => {
-                    let touched = entry.metadata().and_then(|metadata| metadata.modified()).ok();
-                    let age = touched.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-                    let is_old = age.is_some_and(|age| age.as_millis() < until.0.unsigned_abs().into());
-                    removed += u64::from(is_old && std::fs::remove_file(&path).is_ok());
+                Ok(kind) if kind.is_dir() => open.push(entry.path()),
+                Ok(kind) if is_to_go(&entry, kind) => {
+                    removed += u64::from(std::fs::remove_file(entry.path()).is_ok());
                 }
                 Ok(_) | Err(_) => {}
             }

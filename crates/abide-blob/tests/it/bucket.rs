@@ -205,3 +205,18 @@ fn a_key_never_leaves_its_bucket() {
     assert!(Key::new(&"a".repeat(1_025)).is_err());
     assert!(Key::new(&"a".repeat(241)).is_err());
 }
+
+#[tokio::test]
+async fn a_reference_to_what_is_gone_is_deleted_with_the_others() {
+    let root = tempfile::tempdir().unwrap();
+    let staging = Bucket::directory(&root.path().join("staging")).unwrap();
+    for name in ["gone.tif", "there.tif"] {
+        let source = root.path().join(name);
+        std::fs::write(&source, "a scan").unwrap();
+        staging.put_reference(&key(&format!("b/{name}")), &source, "image/tiff").await.unwrap();
+    }
+    std::fs::remove_file(root.path().join("gone.tif")).unwrap();
+    assert_eq!(staging.delete_all(&key("b")).await.unwrap(), 2);
+    assert!(!root.path().join("staging/b").exists(), "nothing is left in it");
+    assert!(root.path().join("there.tif").exists(), "what was only referred to stays");
+}
