@@ -39,6 +39,7 @@ pub struct Local {
 const SAID_BYTES: u64 = 64 * 1024;
 
 /// Signals that say which bound was reached.
+const SIGINT: i32 = 2;
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 const SIGSEGV: i32 = 11;
@@ -96,6 +97,8 @@ impl Local {
         }
         let ended = tokio::time::timeout(rooms.wall, watch(&mut child)).await;
         Run::Ended(match ended {
+            // A terminal tells the whole group, and a worker that has just begun is still in ours.
+            Ok(Ok((status, _))) if status.signal() == Some(SIGINT) => return Run::Stopped,
             Ok(Ok((status, said))) => judge(status, &said, rooms),
             Ok(Err(error)) => Ended::Failed { reason: format!("its worker was lost: {error}") },
             Err(_) => {
