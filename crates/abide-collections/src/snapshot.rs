@@ -178,7 +178,10 @@ pub async fn apply(store: &dyn EntityStore, collection: &str, decided: &Decided)
         for part in gone.chunks(CHANGES_AT_ONCE) {
             update(store, id, |shown| Append {
                 children_pi_remove: part.to_vec(),
-                note: Some(format!("{} empty parts removed", part.len())),
+                note: Some(match part {
+                    [_] => "an empty part removed".to_owned(),
+                    part => format!("{} empty parts removed", part.len()),
+                }),
                 ..Append::onto(shown.tip)
             })
             .await?;

@@ -18,10 +18,10 @@ fn bytes(place: &Place, folders: &[&str]) -> usize {
 
 /// Components of every part with their contents.
 fn files(tree: &serde_json::Value) -> Vec<(String, String)> {
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
-    let own = tree["files"].as_array().unwrap().iter();
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let own = tree["files"].as_array().expect("a list").iter();
     let mut all: Vec<_> = own.map(|file| (text(&file["component"]), text(&file["cid"]))).collect();
-    all.extend(tree["children"].as_array().unwrap().iter().flat_map(files));
+    all.extend(tree["children"].as_array().expect("a list").iter().flat_map(files));
     all
 }
 

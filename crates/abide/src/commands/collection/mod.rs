@@ -163,7 +163,9 @@ fn shown(part: &PartDocument) -> String {
     if part.files_count > part.files.len() {
         text.push_str(&format!("  and {} more\n", part.files_count - part.files.len()));
     }
-    text.push_str("\nparts\n");
+    if !part.children.is_empty() {
+        text.push_str("\nparts\n");
+    }
     for child in &part.children {
         text.push_str(&format!("  {}  {}\n", child.id, child.label));
     }

@@ -96,7 +96,8 @@ impl Look {
     /// Which files are new, edited and gone, and which cannot be used: the first of each.
     pub(super) fn list(&self, order: &Order<'_>) -> Result<(), Failure> {
         let changes = &self.plan.changes;
-        for (what, paths) in [("new", &changes.new), ("edited", &changes.edited), ("gone", &changes.gone)] {
+        for (what, paths) in [("new", &changes.new), ("edited", &changes.edited), ("removed", &changes.gone)]
+        {
             if self.known.is_empty() {
                 break;
             }

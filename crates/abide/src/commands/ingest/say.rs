@@ -125,6 +125,7 @@ pub(super) fn beforehand(
             format!("OCR: the model {reader} at {}", config.llm.base_url)
         }
         Ok(reader) => format!("OCR: {reader}"),
+        Err(why) if images == 0 => format!("OCR: none ({why})"),
         Err(why) => {
             format!("OCR: none ({why}): what is written on {images} images and PDFs will not be found")
         }
