@@ -1,10 +1,13 @@
 //! What people change by hand. Each is one change that may be repeated.
 
+use crate::limits::NAME_BYTES;
 use crate::part::children;
+use crate::text::{is_file, shown_name};
 use crate::tree::label;
 use abide_entities::answer::Shown;
 use abide_entities::request::Append;
 use abide_entities::{EntityError, EntityId, EntityStore, update};
+use abide_pipeline::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Calls an entity something else.
@@ -24,6 +27,45 @@ pub async fn rename(store: &dyn EntityStore, id: &EntityId, label: &str) -> Resu
         ..Append::onto(shown.tip)
     };
     update(store, id, change).await.map(drop)
+}
+
+/// Whether a component may be called something else: it stays of its kind, as what its name ends with says how it is read.
+pub(crate) fn check_file_name(component: &str, to: &str) -> Result<(), EntityError> {
+    let kind = FileKind::of(component);
+    let ending = |name: &str| shown_name(name).rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
+    let why = if to.trim() != to || to.is_empty() || to.contains(|c: char| c == '/' || c.is_control()) {
+        "it is empty, has blanks around it, a / or a control character"
+    } else if to.len() > NAME_BYTES {
+        "it is too long"
+    } else if !is_file(to) {
+        "what is written about files has that name"
+    } else if FileKind::of(to) != kind || kind == FileKind::Ref && ending(component) != ending(to) {
+        "its ending would make something else of it"
+    } else {
+        return Ok(());
+    };
+    let (to, component) = (shown_name(to), shown_name(component));
+    Err(EntityError::Invalid(format!("{to:?} cannot be the name of {component:?}: {why}")))
+}
+
+/// Calls a component something else.
+pub(crate) async fn rename_file(
+    store: &dyn EntityStore,
+    id: &EntityId,
+    component: &str,
+    to: &str,
+) -> Result<(), EntityError> {
+    let Some(cid) = store.get(id).await?.components.get(component).copied() else {
+        return Err(EntityError::NotFound(format!("{id} has no file {component:?}")));
+    };
+    update(store, id, |shown| Append {
+        components: BTreeMap::from([(to.to_owned(), cid)]),
+        components_remove: BTreeSet::from([component.to_owned()]),
+        note: Some(format!("{} renamed by hand to {}", shown_name(component), shown_name(to))),
+        ..Append::onto(shown.tip)
+    })
+    .await
+    .map(drop)
 }
 
 /// Moves a component from one entity to another. For a moment it is in both, never in none.
@@ -61,14 +103,14 @@ pub async fn move_file(
 
 /// Moves an entity with everything in it into another one.
 pub async fn move_node(store: &dyn EntityStore, id: &EntityId, to: &EntityId) -> Result<(), EntityError> {
+    let moved = store.get(id).await?;
     let mut above = Some(to.clone());
     while let Some(one) = above {
         if one == *id {
-            return Err(EntityError::Invalid(format!("{id} cannot be moved into itself")));
+            return Err(EntityError::Invalid(format!("{:?} cannot be moved into itself", label(&moved))));
         }
         above = store.get(&one).await?.parent_pi;
     }
-    let moved = store.get(id).await?;
     if moved.parent_pi.as_ref() == Some(to) {
         return Ok(());
     }

@@ -66,6 +66,11 @@ pub enum Call {
         /// Assets that are gone.
         gone: BTreeSet<String>,
     },
+    /// A collection is being deleted from now on: whoever works on it saves nothing any more.
+    Delete {
+        /// Which.
+        name: String,
+    },
     /// A collection without files is forgotten.
     Remove {
         /// Which.
@@ -84,7 +89,7 @@ pub enum Reply {
         /// `after` of the next page; none if this is the last.
         next: Option<String>,
     },
-    /// To [`Call::Get`] and [`Call::Save`].
+    /// To [`Call::Get`], [`Call::Save`] and [`Call::Delete`].
     Collection(Option<Box<Collection>>),
     /// To [`Call::Files`].
     Files {
@@ -147,6 +152,11 @@ impl Object for Collections {
             Call::SaveAssets { name, put, gone } => {
                 known(turn, &name)?;
                 save_rows(turn, &assets_key(&name), &put, &gone)?
+            }
+            Call::Delete { name } => {
+                let marked = Collection { deleting: true, updated_at: turn.now(), ..known(turn, &name)? };
+                turn.put(&key(&name), &marked)?;
+                Reply::Collection(Some(Box::new(marked)))
             }
             Call::Remove { name } => remove(turn, name)?,
         };

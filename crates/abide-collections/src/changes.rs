@@ -81,6 +81,7 @@ mod tests {
             digest: digest.to_owned(),
             made: Vec::new(),
             at: None,
+            named: BTreeMap::new(),
         };
         let found = |bytes, modified_ms, digest: Option<&str>| Found {
             bytes,

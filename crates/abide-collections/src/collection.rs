@@ -127,6 +127,9 @@ pub struct SourceFile {
     /// Where somebody moved them by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<EntityId>,
+    /// What somebody calls them: by the names that they would have.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub named: BTreeMap<String, String>,
 }
 
 impl Record for SourceFile {}

@@ -5,14 +5,14 @@
 use crate::catalog::{Call, Reply};
 use crate::collection::{Archived, Collection};
 use crate::error::ShelfError;
-use crate::limits::{ITEMS_PER_CALL, READ_AT_ONCE};
+use crate::limits::{DEPTH, ITEMS_PER_CALL, NODES, READ_AT_ONCE};
 use crate::shelf::Shelf;
 use crate::text::read;
-use crate::tree::{Branch, Tree};
 use abide_blob::{BlobError, Key};
 use abide_engine::CallError;
+use abide_entities::answer::Shown;
 use abide_entities::request::Selector;
-use abide_entities::{ContentId, EntityError, Part};
+use abide_entities::{ContentId, EntityError, EntityId, Part};
 use abide_organize::REF_SUFFIX;
 use abide_pipeline::Site;
 use abide_preprocess::asset::Asset;
@@ -22,9 +22,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of what describes an asset.
 const ASSET_BYTES: u64 = 64 * 1024;
+/// How often deleting entities is tried while somebody still makes some.
+const ATTEMPTS: usize = 100;
+/// Pause between two of them.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// What went.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,24 +46,41 @@ pub struct DeletedCollection {
     pub bytes: u64,
 }
 
+/// What an entity has and had in any version.
+struct Ever {
+    id: EntityId,
+    /// What it is in now; that of a collection's root does not matter.
+    parent: Option<EntityId>,
+    children: BTreeSet<EntityId>,
+    refs: BTreeSet<ContentId>,
+}
+
+impl Ever {
+    fn add(&mut self, version: Shown) {
+        self.children.extend(version.children_pi);
+        let refs = version.components.into_iter().filter(|(name, _)| name.ends_with(REF_SUFFIX));
+        self.refs.extend(refs.map(|(_, cid)| cid));
+    }
+}
+
 impl Shelf {
     /// Deletes a collection, or finishes a deletion.
     pub async fn delete(&self, name: &str) -> Result<DeletedCollection, ShelfError> {
-        let collection = self.known(name).await?;
-        if let Some(pending) = &collection.pending {
+        self.known(name).await?;
+        let Reply::Collection(Some(marked)) = self.ask(&Call::Delete { name: name.to_owned() }).await? else {
+            return Err(ShelfError::Strange);
+        };
+        if let Some(pending) = &marked.pending {
             self.stop(&pending.batch_id).await?;
         }
-        let marked = Collection { deleting: true, ..collection };
-        self.ask(&Call::Save(Box::new(marked.clone()))).await?;
         let mut deleted = DeletedCollection { name: name.to_owned(), ..DeletedCollection::default() };
-        match Tree::read(self.entities.as_ref(), &marked.root_pi).await {
-            Ok(tree) => {
-                self.note_images(name, &tree).await?;
-                self.delete_entities(&tree, &mut deleted).await?;
+        let mut attempts = 0;
+        while let Err(busy) = self.delete_entities(&marked, &mut deleted).await? {
+            attempts += 1;
+            if attempts == ATTEMPTS {
+                return Err(busy.into());
             }
-            // They are gone already, or there never were any.
-            Err(EntityError::NotFound(_)) => {}
-            Err(error) => return Err(error.into()),
+            tokio::time::sleep(AGAIN).await;
         }
         self.delete_images(name, &mut deleted).await?;
         if let Some(pending) = &marked.pending {
@@ -68,20 +90,71 @@ impl Shelf {
         Ok(deleted)
     }
 
-    /// Nothing more is made of a batch.
+    /// Nothing more is converted for a batch, and nothing more is made of it.
     async fn stop(&self, batch: &str) -> Result<(), ShelfError> {
+        let site = abide_preprocess::Site { engine: self.engine.clone(), url: String::new() };
+        let converting = site.ask::<Value>(batch, &abide_preprocess::Call::Reset).await.map(drop);
         let site = Site { engine: self.engine.clone(), entities: Arc::clone(&self.entities) };
-        match site.ask::<Value>(batch, &abide_pipeline::Call::Reset).await {
-            // One that was never begun has nothing to stop.
-            Ok(_) | Err(CallError::Refused(_)) => Ok(()),
-            Err(error) => Err(error.into()),
+        let describing = site.ask::<Value>(batch, &abide_pipeline::Call::Reset).await.map(drop);
+        for stopped in [converting, describing] {
+            match stopped {
+                // One that was never begun has nothing to stop.
+                Ok(()) | Err(CallError::Refused(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        Ok(())
     }
 
-    /// Remembers which images the tree has in any version: afterwards nothing says so any more.
-    async fn note_images(&self, name: &str, tree: &Tree) -> Result<(), ShelfError> {
-        let refs: Vec<_> = tree.branches().iter().map(|branch| self.refs(branch)).collect();
-        let refs: BTreeSet<ContentId> = stream::iter(refs).buffered(READ_AT_ONCE).try_concat().await?;
+    /// Every entity of a collection, level by level, those that are only in older versions too, each with the refs that any
+    /// of its versions has. None if they are gone already, or there never were any.
+    async fn everything(
+        &self,
+        root: &EntityId,
+    ) -> Result<Vec<BTreeMap<EntityId, BTreeSet<ContentId>>>, EntityError> {
+        let mut levels = Vec::new();
+        let mut seen = BTreeSet::from([root.clone()]);
+        let mut next = vec![root.clone()];
+        while !next.is_empty() {
+            if levels.len() > DEPTH || seen.len() > NODES {
+                return Err(EntityError::TooLarge(format!(
+                    "a collection has at most {NODES} entities in {DEPTH} levels"
+                )));
+            }
+            let reads: Vec<_> = next.iter().map(|id| self.ever(id, root)).collect();
+            let read: Vec<Option<Ever>> = stream::iter(reads).buffered(READ_AT_ONCE).try_collect().await?;
+            let mut level = BTreeMap::new();
+            next = Vec::new();
+            for ever in read.into_iter().flatten() {
+                // What was moved to somebody else is theirs.
+                if ever.parent.as_ref().is_none_or(|parent| seen.contains(parent)) {
+                    next.extend(ever.children.into_iter().filter(|child| seen.insert(child.clone())));
+                    level.insert(ever.id, ever.refs);
+                }
+            }
+            levels.push(level);
+        }
+        Ok(levels)
+    }
+
+    /// What an entity has and had; none if there is no such entity.
+    async fn ever(&self, id: &EntityId, root: &EntityId) -> Result<Option<Ever>, EntityError> {
+        let now = match self.entities.get(id).await {
+            Ok(now) => now,
+            Err(EntityError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let parent = now.parent_pi.clone().filter(|_| id != root);
+        let mut ever = Ever { id: id.clone(), parent, children: BTreeSet::new(), refs: BTreeSet::new() };
+        for ver in 1..now.ver {
+            ever.add(self.entities.version(id, Selector::Ver(ver)).await?);
+        }
+        ever.add(now);
+        Ok(Some(ever))
+    }
+
+    /// Remembers which images refs stand for: afterwards nothing says so any more.
+    async fn note_images(&self, name: &str, refs: BTreeSet<ContentId>) -> Result<(), ShelfError> {
         let images: Vec<_> = refs.into_iter().map(|cid| self.image_of(cid)).collect();
         let images: Vec<(Option<String>, ContentId)> =
             stream::iter(images).buffered(READ_AT_ONCE).try_collect().await?;
@@ -107,26 +180,18 @@ impl Shelf {
         Ok((asset, cid))
     }
 
-    /// Refs of an entity in all its versions.
-    async fn refs(&self, branch: &Branch) -> Result<BTreeSet<ContentId>, EntityError> {
-        let of = |components: &BTreeMap<String, ContentId>| -> BTreeSet<ContentId> {
-            components.iter().filter(|(name, _)| name.ends_with(REF_SUFFIX)).map(|(_, cid)| *cid).collect()
-        };
-        let mut refs = of(&branch.entity.components);
-        for ver in 1..branch.entity.ver {
-            let version = self.entities.version(&branch.entity.id, Selector::Ver(ver)).await?;
-            refs.extend(of(&version.components));
-        }
-        Ok(refs)
-    }
-
-    /// Deletes entities, each after those that are in it.
-    async fn delete_entities(&self, tree: &Tree, deleted: &mut DeletedCollection) -> Result<(), ShelfError> {
-        let depth = tree.branches().iter().map(|branch| branch.depth).max().unwrap_or(0);
-        for level in (0..=depth).rev() {
-            let level = tree.branches().iter().filter(|branch| branch.depth == level);
-            let deletions: Vec<_> =
-                level.map(|branch| self.entities.delete(&branch.entity.id, None)).collect();
+    /// Deletes all entities, each after those that are in it. If somebody who is about to stop put another into one of them
+    /// meanwhile, what says so.
+    async fn delete_entities(
+        &self,
+        collection: &Collection,
+        deleted: &mut DeletedCollection,
+    ) -> Result<Result<(), EntityError>, ShelfError> {
+        let everything = self.everything(&collection.root_pi).await?;
+        let refs = everything.iter().flat_map(|level| level.values().flatten().copied()).collect();
+        self.note_images(&collection.name, refs).await?;
+        for level in everything.iter().rev() {
+            let deletions: Vec<_> = level.keys().map(|id| self.entities.delete(id, None)).collect();
             let mut deletions = stream::iter(deletions).buffer_unordered(READ_AT_ONCE);
             while let Some(one) = deletions.next().await {
                 match one {
@@ -136,11 +201,12 @@ impl Shelf {
                         deleted.bytes += gone.bytes_freed;
                     }
                     Err(EntityError::NotFound(_)) => {}
+                    Err(busy @ EntityError::Conflict(_)) => return Ok(Err(busy)),
                     Err(error) => return Err(error.into()),
                 }
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Deletes images for which no ref stands any more.

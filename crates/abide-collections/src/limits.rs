@@ -2,6 +2,8 @@
 
 /// Characters of a collection's name.
 pub const NAME_CHARS: usize = 100;
+/// Bytes of the name that somebody gives a file.
+pub const NAME_BYTES: usize = 210;
 /// Bytes of a file's path in its folder.
 pub const PATH_BYTES: usize = 600;
 /// Collections or files that one call brings or gets.

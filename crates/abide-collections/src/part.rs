@@ -67,6 +67,36 @@ impl Part {
         }
     }
 
+    /// A part by its id that is in no part any more, and was in one of the tree below `root`.
+    pub async fn former(
+        store: &dyn EntityStore,
+        root: &EntityId,
+        id: &str,
+    ) -> Result<Option<Part>, EntityError> {
+        let Ok(id) = EntityId::parse(id) else { return Ok(None) };
+        let entity = match store.get(&id).await {
+            Ok(entity) => entity,
+            Err(EntityError::NotFound(_)) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut above: Vec<Shown> = Vec::new();
+        loop {
+            let top = above.last().unwrap_or(&entity);
+            if top.id == *root {
+                above.reverse();
+                return Ok(Some(Part { entity, above }));
+            }
+            let Some(parent) = ever_in(store, top).await?.filter(|_| above.len() < DEPTH) else {
+                return Ok(None);
+            };
+            match store.get(&parent).await {
+                Ok(parent) => above.push(parent),
+                Err(EntityError::NotFound(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Finds a file at a path of labels and a name, or of an id and a name: whose it is, and the component.
     pub async fn find_file(
         store: &dyn EntityStore,
@@ -87,6 +117,18 @@ impl Part {
         let labels: Vec<&str> = self.above.iter().chain([&self.entity]).skip(1).map(label).collect();
         labels.join("/")
     }
+}
+
+/// What an entity is in, or was the last time that it was in anything, as far as its newest versions say.
+async fn ever_in(store: &dyn EntityStore, entity: &Shown) -> Result<Option<EntityId>, EntityError> {
+    let mut parent = entity.parent_pi.clone();
+    for ver in (1..entity.ver).rev().take(SHOWN_VERSIONS) {
+        if parent.is_some() {
+            break;
+        }
+        parent = store.version(&entity.id, Selector::Ver(ver)).await?.parent_pi;
+    }
+    Ok(parent)
 }
 
 /// Entities by label.

@@ -31,6 +31,9 @@ pub enum No {
         "files are just being brought into the collection {0:?}: wait, or run `abide ingest` again if it was stopped"
     )]
     Bringing(String),
+    /// Nothing of it is there yet.
+    #[error("nothing of the collection {0:?} is there yet: run `abide ingest` again to go on")]
+    Nothing(String),
     /// A collection that still has files is not removed.
     #[error("the collection {0:?} still has files")]
     HasFiles(String),
@@ -46,13 +49,14 @@ impl Refusal for No {
             No::Deleting(_) => "deleting",
             No::Bringing(_) => "bringing",
             No::Gone(_) => "gone",
+            No::Nothing(_) => "nothing_yet",
             No::HasFiles(_) => "has_files",
         }
     }
 
     fn class(&self) -> RefusalClass {
         match self {
-            No::Unknown(_) => RefusalClass::NotFound,
+            No::Unknown(_) | No::Nothing(_) => RefusalClass::NotFound,
             No::HasFiles(_) | No::Deleting(_) | No::Bringing(_) | No::Gone(_) => RefusalClass::Conflict,
             No::BadName(_) | No::LongPath(_) | No::TooMany(_) => RefusalClass::Invalid,
         }

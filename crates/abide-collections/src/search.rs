@@ -41,7 +41,8 @@ pub async fn search(
     tree: &Tree,
     query: &str,
 ) -> Result<(Vec<Hit>, bool), EntityError> {
-    let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
+    let letters = |word: &str| word.chars().flat_map(folded).collect();
+    let words: Vec<Vec<char>> = query.split_whitespace().map(letters).collect();
     if words.is_empty() || query.chars().count() > QUERY_CHARS {
         return Err(EntityError::InvalidParams(format!(
             "a search has at least a word and at most {QUERY_CHARS} characters"
@@ -65,7 +66,7 @@ async fn of_branch(
     store: &dyn EntityStore,
     tree: &Tree,
     branch: &Branch,
-    words: &[String],
+    words: &[Vec<char>],
 ) -> Result<Vec<Hit>, EntityError> {
     let path = tree.path(&branch.entity.id);
     let hit = |file: Option<&str>, field: Field, text: &str| {
@@ -88,22 +89,36 @@ async fn of_branch(
 }
 
 /// What is around the first of `words` in a text that has them all.
-fn excerpt(text: &str, words: &[String]) -> Option<String> {
-    let lower: Vec<char> = text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect();
-    let found: Option<Vec<usize>> = words.iter().map(|word| position(&lower, word)).collect();
-    let at = *found?.first()?;
+fn excerpt(text: &str, words: &[Vec<char>]) -> Option<String> {
     let original: Vec<char> = text.chars().collect();
+    let mut letters = Vec::with_capacity(original.len());
+    // Where each letter is in the text: some become two.
+    let mut places = Vec::with_capacity(original.len());
+    for (at, c) in original.iter().enumerate() {
+        for letter in folded(*c) {
+            letters.push(letter);
+            places.push(at);
+        }
+    }
+    let found: Option<Vec<usize>> = words.iter().map(|word| position(&letters, word)).collect();
+    let at = *places.get(*found?.first()?)?;
     let from = at.saturating_sub(EXCERPT_CHARS);
-    let to = (at + words[0].chars().count() + EXCERPT_CHARS).min(original.len());
+    let to = (at + words[0].len() + EXCERPT_CHARS).min(original.len());
     let middle: String = original[from..to].iter().collect();
     let middle = middle.split_whitespace().collect::<Vec<_>>().join(" ");
     let (before, after) = (if from > 0 { "…" } else { "" }, if to < original.len() { "…" } else { "" });
     Some(format!("{before}{middle}{after}"))
 }
 
-/// Where a word is among letters, each in lower case.
-fn position(letters: &[char], word: &str) -> Option<usize> {
-    let word: Vec<char> = word.chars().collect();
+/// A letter as it is compared: in lower case, and ß as the two that it also is written with.
+fn folded(c: char) -> impl Iterator<Item = char> {
+    let is_sharp = matches!(c, 'ß' | 'ẞ');
+    let lower = (!is_sharp).then(|| c.to_lowercase()).into_iter().flatten();
+    lower.chain(is_sharp.then_some(['s', 's']).into_iter().flatten())
+}
+
+/// Where a word is among letters.
+fn position(letters: &[char], word: &[char]) -> Option<usize> {
     letters.windows(word.len().max(1)).position(|window| window == word)
 }
 
@@ -113,14 +128,19 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_around_the_first_word() {
-        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let words = |text: &str| {
+            let word = |word: &str| word.chars().flat_map(folded).collect::<Vec<char>>();
+            text.split(' ').map(word).collect::<Vec<_>>()
+        };
         assert_eq!(
             excerpt("The Nursery\nat Lindau", &words("lindau the")).as_deref(),
             Some("The Nursery at Lindau")
         );
         assert_eq!(excerpt("The nursery", &words("nursery orchid")), None);
         let long = format!("{} Straße {}", "x".repeat(100), "y".repeat(100));
-        let found = excerpt(&long, &words("straße")).unwrap();
-        assert!(found.starts_with('…') && found.ends_with('…') && found.contains("Straße"), "{found}");
+        for written in ["straße", "STRASSE", "strasse"] {
+            let found = excerpt(&long, &words(written)).unwrap();
+            assert!(found.starts_with('…') && found.ends_with('…') && found.contains("Straße"), "{found}");
+        }
     }
 }

@@ -1,17 +1,20 @@
 //! Collections and their trees, for whoever runs the engine.
 
-use crate::by_hand::{move_file, move_node, rename};
+use crate::by_hand::{check_file_name, move_file, move_node, rename, rename_file};
 use crate::catalog::{Call, Collections, NAME, Reply};
 use crate::collection::{Collection, SourceFile};
 use crate::error::ShelfError;
+use crate::file::ShownFile;
 use crate::limits::ITEMS_PER_CALL;
 use crate::part::{Part, PartDocument};
 use crate::refusal::No;
 use crate::search::{Hit, search};
+use crate::snapshot::sources;
 use crate::tree::{Tree, TreeDocument};
 use abide_engine::{Answer, Engine};
-use abide_entities::answer::{Shown, Versions};
-use abide_entities::{ContentId, EntityId, EntityStore};
+use abide_entities::answer::Versions;
+use abide_entities::{ContentId, EntityError, EntityId, EntityStore};
+use abide_organize::REF_SUFFIX;
 use abide_preprocess::Buckets;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,15 +117,26 @@ impl Shelf {
 
     /// Everything of a collection, with descriptions.
     pub async fn tree(&self, name: &str) -> Result<TreeDocument, ShelfError> {
-        let collection = self.known(name).await?;
-        let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
+        let tree = self.whole(&self.known(name).await?).await?;
         Ok(tree.document(self.entities.as_ref()).await?)
     }
 
-    /// One part of it, in its newest version or in version `ver`.
+    /// One part of it, in its newest version or in version `ver`; by its id also one that is in no part any more.
     pub async fn show(&self, name: &str, path: &str, ver: Option<u32>) -> Result<PartDocument, ShelfError> {
-        let part = self.part(&self.known(name).await?, path).await?;
-        Ok(PartDocument::of(self.entities.as_ref(), part, ver).await?)
+        let collection = self.known(name).await?;
+        let (store, root) = (self.entities.as_ref(), &collection.root_pi);
+        let part = match self.part(&collection, path).await {
+            Err(none @ ShelfError::NoPart { .. }) => Part::former(store, root, path).await?.ok_or(none)?,
+            part => part?,
+        };
+        Ok(PartDocument::of(store, part, ver).await?)
+    }
+
+    /// A file of it, as it is now or in version `ver` of the part that it is in.
+    pub async fn show_file(&self, name: &str, path: &str, ver: Option<u32>) -> Result<ShownFile, ShelfError> {
+        let collection = self.known(name).await?;
+        let found = ShownFile::find(self.entities.as_ref(), &collection.root_pi, path, ver).await?;
+        found.ok_or_else(|| ShelfError::NoPart { name: name.to_owned(), path: path.to_owned() })
     }
 
     /// Versions of a part past one, newest first.
@@ -139,17 +153,58 @@ impl Shelf {
 
     /// Everything that has all words of `query`.
     pub async fn search(&self, name: &str, query: &str) -> Result<Found, ShelfError> {
-        let collection = self.known(name).await?;
-        let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
+        let tree = self.whole(&self.known(name).await?).await?;
         let (hits, more) = search(self.entities.as_ref(), &tree, query).await?;
         Ok(Found { hits, more })
     }
 
-    /// Calls a part something else.
+    /// Calls a part or a file something else.
     pub async fn rename(&self, name: &str, what: &str, to: &str) -> Result<Renamed, ShelfError> {
-        let part = self.part(&self.known(name).await?, what).await?;
+        let collection = self.known(name).await?;
+        let part = match self.part(&collection, what).await {
+            Err(none @ ShelfError::NoPart { .. }) => {
+                let store = self.entities.as_ref();
+                return match Part::find_file(store, &collection.root_pi, what).await? {
+                    Some((part, component)) => self.rename_file(collection, part, &component, to).await,
+                    None => Err(none),
+                };
+            }
+            part => part?,
+        };
         rename(self.entities.as_ref(), &part.entity.id, to).await?;
         Ok(Renamed { id: part.entity.id, label: to.trim().to_owned() })
+    }
+
+    async fn rename_file(
+        &self,
+        collection: Collection,
+        part: Part,
+        component: &str,
+        to: &str,
+    ) -> Result<Renamed, ShelfError> {
+        let (store, id) = (self.entities.as_ref(), part.entity.id);
+        let ending = if component.ends_with(REF_SUFFIX) { REF_SUFFIX } else { "" };
+        let (label, to) = (to.trim().to_owned(), format!("{}{ending}", to.trim()));
+        check_file_name(component, &to)?;
+        if part.entity.components.contains_key(&to) {
+            return Err(EntityError::Conflict(format!("there is another file {label:?} already")).into());
+        }
+        if collection.pending.as_ref().is_some_and(|pending| pending.stage.places_files()) {
+            return Err(No::Bringing(collection.name).into());
+        }
+        let (tree, known) = (self.whole(&collection).await?, self.files(&collection.name).await?);
+        let mut put = BTreeMap::new();
+        for (path, file, _) in sources(&collection.name, &tree, &known, &id, component) {
+            let mut file = file.clone();
+            file.made.iter_mut().filter(|made| *made == component).for_each(|made| made.clone_from(&to));
+            let own = file.named.iter().find(|(_, named)| *named == component).map(|(own, _)| own.clone());
+            file.named.insert(own.unwrap_or_else(|| component.to_owned()), to.clone());
+            put.insert(path.clone(), file);
+        }
+        // Remembered first: repeated, what was stopped in between is the same.
+        self.save_files(&collection.name, put).await?;
+        rename_file(store, &id, component, &to).await?;
+        Ok(Renamed { id, label })
     }
 
     /// Moves a part, or a file and what else became of the same source.
@@ -159,16 +214,20 @@ impl Shelf {
         let into = self.part(&collection, into).await?.entity.id;
         if let Some((part, component)) = Part::find_file(store, &collection.root_pi, what).await? {
             // Where it was decided to bring it, it would come all the same.
-            if collection.pending.is_some_and(|pending| pending.stage.places_files()) {
+            if collection.pending.as_ref().is_some_and(|pending| pending.stage.places_files()) {
                 return Err(No::Bringing(collection.name).into());
             }
-            let (moved, sources) = self.together(name, &part.entity, &component).await?;
+            let (tree, known) = (self.whole(&collection).await?, self.files(name).await?);
+            let sources = sources(name, &tree, &known, &part.entity.id, &component);
+            let mut moved = BTreeSet::from([component]);
+            moved.extend(sources.iter().flat_map(|(_, _, here)| here.clone()));
             for component in &moved {
                 move_file(store, &part.entity.id, component, &into).await?;
             }
-            let at = |(path, file)| (path, SourceFile { at: Some(into.clone()), ..file });
-            self.save_files(name, sources.into_iter().map(at).collect()).await?;
-            return Ok(Moved { moved, into });
+            let at = |file: &SourceFile| SourceFile { at: Some(into.clone()), ..file.clone() };
+            let put = sources.into_iter().map(|(path, file, _)| (path.clone(), at(file)));
+            self.save_files(name, put.collect()).await?;
+            return Ok(Moved { moved: moved.into_iter().collect(), into });
         }
         let part = self.part(&collection, what).await?;
         move_node(store, &part.entity.id, &into).await?;
@@ -176,27 +235,29 @@ impl Shelf {
         Ok(Moved { moved: vec![label], into })
     }
 
-    async fn part(&self, collection: &Collection, path: &str) -> Result<Part, ShelfError> {
-        let found = Part::find(self.entities.as_ref(), &collection.root_pi, path).await?;
-        found.ok_or_else(|| ShelfError::NoPart { name: collection.name.clone(), path: path.to_owned() })
+    /// The tree of a collection. One whose first run was stopped early has none yet.
+    async fn whole(&self, collection: &Collection) -> Result<Tree, ShelfError> {
+        match Tree::read(self.entities.as_ref(), &collection.root_pi).await {
+            Ok(tree) => Ok(tree),
+            Err(error) => Err(self.missing(collection, error).await),
+        }
     }
 
-    /// Components of an entity that are of the same source file as one of them, and those files.
-    async fn together(
-        &self,
-        name: &str,
-        entity: &Shown,
-        component: &str,
-    ) -> Result<(Vec<String>, BTreeMap<String, SourceFile>), ShelfError> {
-        let has = |name: &String| entity.components.contains_key(name);
-        let is_of =
-            |file: &SourceFile| file.made.iter().any(|made| made == component) && file.made.iter().all(has);
-        let sources: BTreeMap<String, SourceFile> =
-            self.files(name).await?.into_iter().filter(|(_, file)| is_of(file)).collect();
-        let mut moved: BTreeSet<String> = sources.values().flat_map(|file| file.made.clone()).collect();
-        if moved.is_empty() {
-            moved.insert(component.to_owned());
+    /// What is wrong if something of a collection is not found.
+    async fn missing(&self, collection: &Collection, error: EntityError) -> ShelfError {
+        let is_missing = matches!(error, EntityError::NotFound(_));
+        let root = self.entities.resolve(&collection.root_pi).await;
+        match root {
+            Err(EntityError::NotFound(_)) if is_missing => No::Nothing(collection.name.clone()).into(),
+            _ => error.into(),
         }
-        Ok((moved.into_iter().collect(), sources))
+    }
+
+    async fn part(&self, collection: &Collection, path: &str) -> Result<Part, ShelfError> {
+        let found = match Part::find(self.entities.as_ref(), &collection.root_pi, path).await {
+            Ok(found) => found,
+            Err(error) => return Err(self.missing(collection, error).await),
+        };
+        found.ok_or_else(|| ShelfError::NoPart { name: collection.name.clone(), path: path.to_owned() })
     }
 }

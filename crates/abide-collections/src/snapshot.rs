@@ -8,6 +8,7 @@ use crate::collection::SourceFile;
 use crate::limits::CHANGES_AT_ONCE;
 use crate::text::component_name;
 use crate::tree::{Branch, Tree};
+use abide_entities::answer::Shown;
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
 use abide_organize::REF_SUFFIX;
@@ -30,6 +31,12 @@ pub struct Incoming {
 pub struct Decided {
     /// Directories that are to be there, each after the one it is in.
     pub directories: BTreeSet<String>,
+    /// What directories are called if something beside them has their name already.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Parts that go, as nothing is left in them, by what they are in.
+    #[serde(default)]
+    pub emptied: BTreeMap<EntityId, BTreeSet<EntityId>>,
     /// Entities that change, and how.
     pub edits: BTreeMap<EntityId, Edit>,
     /// Components that each file becomes, by its path.
@@ -79,7 +86,7 @@ pub async fn decide(
     for file in incoming {
         let before = known.get(&file.path);
         let mut names = Vec::new();
-        for (name, cid) in places.distinct(&file.path, &file.made) {
+        for (name, cid) in places.distinct(&file.path, &file.made, before) {
             let mut at = before.map(|before| places.all(&file.path, &name, before)).unwrap_or_default();
             if at.is_empty() {
                 at.insert(directory_id(collection, directory_of(&file.path)));
@@ -106,16 +113,79 @@ pub async fn decide(
     }
     // A name that one file gives up and another takes is there.
     edits.values_mut().for_each(|Edit { put, remove }| remove.retain(|name| !put.contains_key(name)));
+    decided.labels = labels(collection, &tree, &decided.directories);
+    let left = known.keys().filter(|path| !gone.contains(*path)).map(String::as_str);
+    let left = directories(left.chain(incoming.iter().map(|file| file.path.as_str())));
+    decided.emptied = emptied(collection, &tree, &places.directories, &left, &decided.edits);
     Ok(decided)
+}
+
+/// What new directories are called where something beside them has their name already: people know parts by their names.
+fn labels(collection: &str, tree: &Tree, directories: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let named = tree.branches().iter().filter_map(|branch| Some((branch.parent.as_ref()?, branch.label())));
+    let taken: BTreeSet<(&EntityId, &str)> = named.collect();
+    let mut labels = BTreeMap::new();
+    for dir in directories.iter().filter(|dir| !dir.is_empty()) {
+        let (id, above) = (directory_id(collection, dir), directory_id(collection, directory_of(dir)));
+        let name = dir.rsplit('/').next().unwrap_or(dir);
+        if tree.get(&id).is_none() && taken.contains(&(&above, name)) {
+            let mut others = (2..).map(|number| format!("{name} ({number})"));
+            let free = others.find(|other| !taken.contains(&(&above, other.as_str())));
+            labels.insert(dir.clone(), free.unwrap_or_else(|| name.to_owned()));
+        }
+    }
+    labels
+}
+
+/// Parts in which nothing is left: directories that the folder has no longer (`left` are those that it has), and groups whose
+/// last file goes now. What somebody emptied by hand stays.
+fn emptied(
+    collection: &str,
+    tree: &Tree,
+    known: &BTreeSet<EntityId>,
+    left: &BTreeSet<String>,
+    edits: &BTreeMap<EntityId, Edit>,
+) -> BTreeMap<EntityId, BTreeSet<EntityId>> {
+    let left: BTreeSet<EntityId> = left.iter().map(|dir| directory_id(collection, dir)).collect();
+    let nothing = Edit::default();
+    let mut emptied: BTreeMap<EntityId, BTreeSet<EntityId>> = BTreeMap::new();
+    // What is in a part comes before it.
+    for branch in tree.branches().iter().rev() {
+        let (id, Some(parent)) = (&branch.entity.id, &branch.parent) else { continue };
+        let edit = edits.get(id).unwrap_or(&nothing);
+        let is_changed = known.contains(id) || !edit.remove.is_empty() || emptied.contains_key(id);
+        let goes = is_changed && !left.contains(id);
+        let has_files = !edit.put.is_empty() || branch.files().any(|name| !edit.remove.contains(name));
+        let lost = emptied.get(id).map_or(0, BTreeSet::len);
+        if goes && !has_files && tree.children(branch).len() == lost {
+            emptied.entry(parent.clone()).or_default().insert(id.clone());
+        }
+    }
+    emptied
 }
 
 /// Makes the tree of a collection as it was decided. Repeating it changes nothing.
 pub async fn apply(store: &dyn EntityStore, collection: &str, decided: &Decided) -> Result<(), EntityError> {
     for dir in &decided.directories {
-        ensure(store, collection, dir).await?;
+        ensure(store, collection, dir, decided.labels.get(dir)).await?;
     }
     for (id, edit) in &decided.edits {
         edit.make(store, id).await?;
+    }
+    for (id, children) in &decided.emptied {
+        let has = store.get(id).await?.children_pi;
+        let gone: Vec<EntityId> = has.into_iter().filter(|child| children.contains(child)).collect();
+        for part in gone.chunks(CHANGES_AT_ONCE) {
+            update(store, id, |shown| Append {
+                children_pi_remove: part.to_vec(),
+                note: Some(match part {
+                    [_] => "an empty part removed".to_owned(),
+                    part => format!("{} empty parts removed", part.len()),
+                }),
+                ..Append::onto(shown.tip)
+            })
+            .await?;
+        }
     }
     Ok(())
 }
@@ -154,23 +224,62 @@ pub fn directories<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeSet<String>
     all
 }
 
-/// Makes the entity of a directory if it is not there.
-async fn ensure(store: &dyn EntityStore, collection: &str, dir: &str) -> Result<(), EntityError> {
+/// Makes the entity of a directory if it is not there, or brings back one that was removed when it was empty.
+async fn ensure(
+    store: &dyn EntityStore,
+    collection: &str,
+    dir: &str,
+    other_label: Option<&String>,
+) -> Result<(), EntityError> {
     let id = directory_id(collection, dir);
-    match store.resolve(&id).await {
-        Ok(_) => return Ok(()),
-        Err(EntityError::NotFound(_)) => {}
+    let parent = (!dir.is_empty()).then(|| directory_id(collection, directory_of(dir)));
+    let there = match store.get(&id).await {
+        Ok(there) => there,
+        Err(EntityError::NotFound(_)) => {
+            let name = dir.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(collection);
+            let create = Create {
+                id: Some(id),
+                label: Some(other_label.map_or(name, String::as_str).to_owned()),
+                parent_pi: parent,
+                note: Some(format!("folder {}", if dir.is_empty() { "/" } else { dir })),
+                ..Create::default()
+            };
+            return store.create(create).await.map(drop);
+        }
         Err(error) => return Err(error),
-    }
-    let label = dir.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(collection);
-    let create = Create {
-        id: Some(id),
-        label: Some(label.to_owned()),
-        parent_pi: (!dir.is_empty()).then(|| directory_id(collection, directory_of(dir))),
-        note: Some(format!("folder {}", if dir.is_empty() { "/" } else { dir })),
-        ..Create::default()
     };
-    store.create(create).await.map(drop)
+    let (Some(parent), None) = (parent, &there.parent_pi) else { return Ok(()) };
+    if other_label.is_some() && there.label.as_ref() != other_label {
+        let other = |shown: &Shown| Append { label: other_label.cloned(), ..Append::onto(shown.tip) };
+        update(store, &id, other).await?;
+    }
+    update(store, &parent, |shown| Append {
+        children_pi_add: vec![id.clone()],
+        note: Some(format!("folder {dir} is there again")),
+        ..Append::onto(shown.tip)
+    })
+    .await
+    .map(drop)
+}
+
+/// Files that a component of an entity is of, each with where its components are that are in that entity.
+pub(crate) fn sources<'a>(
+    collection: &str,
+    tree: &Tree,
+    known: &'a BTreeMap<String, SourceFile>,
+    id: &EntityId,
+    component: &str,
+) -> Vec<(&'a String, &'a SourceFile, BTreeSet<String>)> {
+    let places = Places::of(collection, tree, known);
+    let is_of = |path: &str, file: &SourceFile, name: &str| places.all(path, name, file).contains(id);
+    let has = |file: &SourceFile| file.made.iter().any(|made| made == component);
+    let owners = known.iter().filter(|(path, file)| has(file) && is_of(path, file, component));
+    let mut sources = Vec::new();
+    for (path, file) in owners {
+        let here = file.made.iter().filter(|name| is_of(path, file, name)).cloned().collect();
+        sources.push((path, file, here));
+    }
+    sources
 }
 
 /// Where components are.
@@ -181,8 +290,8 @@ struct Places<'a> {
     having: BTreeMap<&'a str, Vec<&'a Branch>>,
     /// Entities of directories.
     directories: BTreeSet<EntityId>,
-    /// Which file became a component, or becomes it now, by directory and name.
-    owner: BTreeMap<(&'a str, String), &'a str>,
+    /// Which file became a component, or becomes it now, by where it is brought or was moved to, and by name.
+    owner: BTreeMap<(EntityId, String), &'a str>,
 }
 
 impl<'a> Places<'a> {
@@ -193,23 +302,40 @@ impl<'a> Places<'a> {
         }
         let dirs = directories(known.keys().map(String::as_str));
         let directories = dirs.iter().map(|dir| directory_id(collection, dir)).collect();
-        let owners = known.iter().flat_map(|(path, file)| {
-            file.made.iter().map(|name| ((directory_of(path), name.clone()), path.as_str()))
-        });
-        Places { collection, tree, having, directories, owner: owners.collect() }
+        let mut owner = BTreeMap::new();
+        for (path, file) in known {
+            let homes = file.at.iter().cloned().chain([directory_id(collection, directory_of(path))]);
+            for home in homes {
+                owner.extend(file.made.iter().map(|name| ((home.clone(), name.clone()), path.as_str())));
+            }
+        }
+        Places { collection, tree, having, directories, owner }
     }
 
-    /// What a file became, under names that no other file of its directory has.
-    fn distinct(&mut self, path: &'a str, made: &[(String, ContentId)]) -> Vec<(String, ContentId)> {
-        let (dir, file) = (directory_of(path), path.rsplit('/').next().unwrap_or(path));
+    /// What a file became, under names that no other file has where it is brought: as somebody named them, or their own.
+    fn distinct(
+        &mut self,
+        path: &'a str,
+        made: &[(String, ContentId)],
+        before: Option<&SourceFile>,
+    ) -> Vec<(String, ContentId)> {
+        let (home, file) =
+            (directory_id(self.collection, directory_of(path)), path.rsplit('/').next().unwrap_or(path));
+        let by_hand = |name: &str| before.and_then(|before| before.named.get(name));
         let mut named = Vec::with_capacity(made.len());
         for (name, cid) in made {
             // A ref is what stands for an image here; a file that merely ends so is not one.
             let is_named_so = name == file && name.ends_with(REF_SUFFIX);
-            let name = if is_named_so { format!("{name}.txt") } else { component_name(name) };
-            let is_taken = self.owner.get(&(dir, name.clone())).is_some_and(|owner| *owner != path);
-            let name = if is_taken { format!("{file} - {name}") } else { name };
-            self.owner.insert((dir, name.clone()), path);
+            let own = if is_named_so { format!("{name}.txt") } else { component_name(name) };
+            let beside = format!("{file} - {own}");
+            let more = (2..).map(|number| format!("{file} ({number}) - {own}"));
+            let names = by_hand(&own).or_else(|| by_hand(&beside)).cloned();
+            let mut names = names.into_iter().chain([own.clone(), beside.clone()]).chain(more);
+            let is_free = |name: &String| {
+                self.owner.get(&(home.clone(), name.clone())).is_none_or(|owner| *owner == path)
+            };
+            let name = names.find(is_free).unwrap_or(own);
+            self.owner.insert((home.clone(), name.clone()), path);
             named.push((name, *cid));
         }
         named

@@ -35,10 +35,11 @@ pub(crate) fn component_name(file: &str) -> String {
     if is_file(file) {
         return file.to_owned();
     }
-    match file.rsplit_once('.') {
+    let beside = match file.rsplit_once('.') {
         Some((stem, ending)) => format!("{stem} (file).{ending}"),
         None => format!("{file} (file)"),
-    }
+    };
+    if is_file(&beside) { beside } else { format!("(file) {file}") }
 }
 
 /// The text of a component: its own, or what was read off the image that it stands for; none if it has none.
@@ -85,6 +86,7 @@ mod tests {
             ("description.md", "description (file).md"),
             ("pinax.json", "pinax (file).json"),
             ("relationships", "relationships (file)"),
+            ("reorganization-description.txt", "(file) reorganization-description.txt"),
         ] {
             assert_eq!(component_name(file), expected);
             assert!(is_file(&component_name(file)), "{file}");

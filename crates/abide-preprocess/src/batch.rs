@@ -149,7 +149,8 @@ impl Batch {
             }
             return Ok(Reply::Started(StartAnswer { batch_id, started: ended }));
         }
-        turn.put(STATE, &State::new(self.phases.len(), message.prefix(), turn.now()))?;
+        let state = State::new(self.phases.len(), message.prefix(), turn.now());
+        turn.put(STATE, &State { stable_assets: message.has_stable_assets(), ..state })?;
         let job = jobs::manifest(&message, turn.incarnation())?;
         turn.put(MESSAGE, &MessageRow(message))?;
         turn.enqueue(job)?;

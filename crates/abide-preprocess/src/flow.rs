@@ -110,9 +110,14 @@ impl<'a> Flow<'a> {
     ) -> Result<bool, Halt<No>> {
         let taken_by = (from..self.phases.len()).find(|index| self.phases[*index].takes(file));
         let Some(phase) = taken_by else { return Ok(false) };
-        let asset_id = format!("{}{:016X}", base36(turn.now().0.unsigned_abs()), turn.seed().next_u64());
+        let task_id = Task::id(&self.batch, self.phases[phase].tag(), place);
+        let asset_id = if self.state.stable_assets {
+            Task::drawn_asset_id(&task_id)
+        } else {
+            format!("{}{:016X}", base36(turn.now().0.unsigned_abs()), turn.seed().next_u64())
+        };
         let task = Task {
-            task_id: Task::id(&self.batch, self.phases[phase].tag(), place),
+            task_id,
             phase,
             place: place.clone(),
             status: TaskStatus::Pending,

@@ -101,6 +101,13 @@ impl QueueMessage {
         self.rest.get("deliver") != Some(&Value::Bool(false))
     }
 
+    /// Whether ids of assets follow from the batch, so that the same batch on other data gives the same refs:
+    /// `stable_assets` says so. Whoever says nothing gets ids that occur once.
+    #[must_use]
+    pub fn has_stable_assets(&self) -> bool {
+        self.rest.get("stable_assets") == Some(&Value::Bool(true))
+    }
+
     /// `r2_prefix` with its slash, so that `staging/1/` does not begin `staging/10/…`.
     #[must_use]
     pub fn prefix(&self) -> String {

@@ -122,6 +122,9 @@ pub struct State {
     pub finishes: u32,
     /// What became of the last delivery.
     pub delivery: Option<Delivery>,
+    /// Whether ids of assets follow from the batch.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stable_assets: bool,
 }
 
 impl Record for State {}
@@ -143,6 +146,7 @@ impl State {
             ticking: false,
             finishes: 0,
             delivery: None,
+            stable_assets: false,
         }
     }
 

@@ -127,6 +127,16 @@ impl Task {
         format!("{batch}_{tag}_{}", place.as_str())
     }
 
+    /// An id for the asset of a task that follows from the task: the same for each attempt, so that attempts replace each
+    /// other.
+    #[must_use]
+    pub fn drawn_asset_id(task_id: &str) -> String {
+        task_id
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' })
+            .collect()
+    }
+
     /// Where `event` about `attempt` takes a task; none if it changes nothing: it is late, repeated or out of place.
     #[must_use]
     pub fn after(&self, attempt: u32, event: TaskEvent, now: Time) -> Option<Moved> {

@@ -103,6 +103,17 @@ pub(crate) enum Failure {
     /// It was told to stop.
     #[error("stopped: the same command goes on where it was")]
     Interrupted,
+    /// Somebody deleted what it worked on.
+    #[error("the collection {0:?} was deleted while this ran: nothing of it is kept")]
+    Deleted(String),
+    /// What reads, groups and describes came to an end that was none.
+    #[error("the batch {batch} ended with an error: {error}; the same command begins it again")]
+    Batch {
+        /// Which.
+        batch: String,
+        /// Why.
+        error: String,
+    },
     /// A bucket cannot be used.
     #[error(transparent)]
     Bucket(#[from] abide_blob::BlobError),
@@ -180,7 +191,7 @@ impl Failure {
             | Self::Unhealthy(_)
             | Self::System(_) => 1,
             Self::Reach(error) => error.exit_code(),
-            Self::Bucket(_) | Self::Worker(_) => 1,
+            Self::Bucket(_) | Self::Worker(_) | Self::Deleted(_) | Self::Batch { .. } => 1,
             Self::Unusable(_) | Self::NoRoom { .. } => 2,
             Self::KeyFile { .. } => 3,
             Self::Interrupted => 130,
@@ -230,6 +241,8 @@ impl Failure {
             Self::Unusable(_) => "unusable",
             Self::NoRoom { .. } => "no_room",
             Self::Interrupted => "interrupted",
+            Self::Deleted(_) => "collection_deleted",
+            Self::Batch { .. } => "batch_failed",
             Self::Bucket(_) => "bucket_failed",
             Self::Worker(_) => "worker_failed",
             Self::KeyFile { .. } => "data_dir_unusable",

@@ -89,7 +89,7 @@ impl Output {
 
 /// The text as a terminal may show it. Names, reasons and payloads come from anywhere: what would move the cursor, change
 /// colours, hide or turn the text around is replaced.
-fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }

@@ -1,24 +1,15 @@
 //! Deleting collections: what only they had goes, in any version; what others have stays.
 
 use crate::rig::{PAPERS, Rig, rig};
-use abide_blob::{Bucket, Key, Signer};
+use abide_blob::{Bucket, Key};
 use abide_collections::snapshot::directory_id;
 use abide_collections::{Call, Collection, Shelf, ShelfError};
 use abide_entities::request::{Append, Create};
 use abide_entities::{EntityError, EntityId, EntityStore};
-use abide_preprocess::Buckets;
 use abide_preprocess::asset::Asset;
 use bytes::Bytes;
 use serde_json::json;
 use std::path::Path;
-use std::sync::Arc;
-
-fn shelf(rig: &Rig) -> Shelf {
-    let bucket = |name: &str| Bucket::directory(&rig.directory.path().join(name)).unwrap();
-    let (staging, archive) = (bucket("staging"), bucket("archive"));
-    let buckets = Buckets { staging, archive, signer: Signer::new([7; 32]) };
-    Shelf::new(rig.engine.clone(), Arc::new(rig.store.clone()), buckets)
-}
 
 /// Files below a folder.
 fn count(dir: &Path) -> usize {
@@ -68,7 +59,7 @@ async fn papers(rig: &Rig, shelf: &Shelf, name: &str) -> [EntityId; 2] {
 #[tokio::test(flavor = "multi_thread")]
 async fn images_go_with_the_last_file_that_stands_for_them() {
     let rig = rig();
-    let shelf = shelf(&rig);
+    let shelf = rig.shelf();
     let [root, letters] = papers(&rig, &shelf, PAPERS).await;
     let other = rig.store.get(&letters).await.unwrap();
     // Somebody else has the first image, too.
@@ -86,11 +77,40 @@ async fn images_go_with_the_last_file_that_stands_for_them() {
     assert!(matches!(shelf.delete(PAPERS).await, Err(ShelfError::No(_))));
 }
 
+/// What is only in older versions goes, too, and what somebody else has by now stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_older_versions_go_as_well() {
+    let rig = rig();
+    let shelf = rig.shelf();
+    let [root, letters] = papers(&rig, &shelf, PAPERS).await;
+    let inner = Create { parent_pi: Some(letters.clone()), ..Create::default() };
+    let inner = rig.store.create(inner).await.unwrap().id;
+    let given = Create { parent_pi: Some(root.clone()), ..Create::default() };
+    let given = rig.store.create(given).await.unwrap().id;
+    let other = rig.store.create(Create::default()).await.unwrap();
+    let adopt = Append { children_pi_add: vec![given.clone()], ..Append::onto(other.tip) };
+    rig.store.append(&other.id, adopt).await.unwrap();
+    for (parent, child) in [(&letters, &inner), (&root, &letters)] {
+        let tip = rig.store.get(parent).await.unwrap().tip;
+        let removal = Append { children_pi_remove: vec![child.clone()], ..Append::onto(tip) };
+        rig.store.append(parent, removal).await.unwrap();
+    }
+    let shown = shelf.show(PAPERS, inner.as_str(), None).await.unwrap();
+    assert_eq!(shown.above.len(), 2, "what was removed can be looked at by its id");
+    assert!(shelf.rename(PAPERS, inner.as_str(), "x").await.is_err());
+    let deleted = shelf.delete(PAPERS).await.unwrap();
+    assert_eq!((deleted.entities, deleted.images), (3, 2));
+    for id in [&root, &letters, &inner] {
+        assert!(matches!(rig.store.get(id).await, Err(EntityError::NotFound(_))));
+    }
+    assert!(rig.store.get(&given).await.is_ok() && rig.store.get(&other.id).await.is_ok());
+}
+
 /// Stopped when entities were gone and images were not: the next deletion finishes it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_that_was_stopped_is_finished_by_the_next() {
     let rig = rig();
-    let shelf = shelf(&rig);
+    let shelf = rig.shelf();
     let [root, letters] = papers(&rig, &shelf, PAPERS).await;
     let known = shelf.known(PAPERS).await.unwrap();
     shelf.ask(&Call::Save(Box::new(Collection { deleting: true, ..known.clone() }))).await.unwrap();

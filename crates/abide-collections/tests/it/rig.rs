@@ -1,14 +1,16 @@
 //! Entities and collections on an engine in memory.
 
-use abide_blob::Bucket;
+use abide_blob::{Bucket, Signer};
 use abide_collections::snapshot::{self, Decided, Incoming};
-use abide_collections::{SourceFile, Tree, shown_name};
+use abide_collections::{Shelf, SourceFile, Tree, shown_name};
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_entities::{ContentId, EntityId, EntityStore, LocalEntities, Pieces};
+use abide_preprocess::Buckets;
 use abide_store::memory::MemoryStore;
 use bytes::Bytes;
 use futures_util::stream;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 /// The collection of these tests.
@@ -34,10 +36,18 @@ pub(crate) fn rig() -> Rig {
 /// What is remembered of a file that became `made`.
 pub(crate) fn known(made: &[&str]) -> SourceFile {
     let made = made.iter().map(|name| (*name).to_owned()).collect();
-    SourceFile { bytes: 1, modified_ms: 1, digest: "d".to_owned(), made, at: None }
+    SourceFile { bytes: 1, modified_ms: 1, digest: "d".to_owned(), made, at: None, named: BTreeMap::new() }
 }
 
 impl Rig {
+    /// What people do with collections of it.
+    pub(crate) fn shelf(&self) -> Shelf {
+        let bucket = |name: &str| Bucket::directory(&self.directory.path().join(name)).unwrap();
+        let (staging, archive) = (bucket("staging"), bucket("archive"));
+        let buckets = Buckets { staging, archive, signer: Signer::new([7; 32]) };
+        Shelf::new(self.engine.clone(), Arc::new(self.store.clone()), buckets)
+    }
+
     pub(crate) async fn upload(&self, text: &str) -> ContentId {
         let pieces: Pieces = Box::pin(stream::iter([Ok(Bytes::copy_from_slice(text.as_bytes()))]));
         self.store.upload("f".to_owned(), pieces).await.unwrap().cid

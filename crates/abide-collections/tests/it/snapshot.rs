@@ -67,7 +67,96 @@ async fn a_file_in_a_group_is_edited_there_and_new_ones_come_to_the_directory() 
     let expected = ["/: a.txt", "/letters/1887: c.txt", "/letters/Klein: b.txt", "/letters: d.txt"];
     assert_eq!(rig.lines().await, expected);
     rig.apply(&[], &["letters/b.txt"], &known).await;
-    assert_eq!(rig.lines().await[2], "/letters/Klein: ");
+    assert_eq!(rig.lines().await, ["/: a.txt", "/letters/1887: c.txt", "/letters: d.txt"]);
+}
+
+/// A folder that is gone from the source goes from the collection, and comes back as it was; so does the last file of a group
+/// take the group with it. What is emptied by hand stays.
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_that_are_empty_go_in_a_new_version() {
+    let rig = rig();
+    let (group, mut known) = grouped(&rig).await;
+    let (root, year) = (directory_id(PAPERS, ""), directory_id(PAPERS, "letters/1887"));
+    let ver = rig.ver(&directory_id(PAPERS, "letters")).await;
+    let gone = ["letters/b.txt", "letters/1887/c.txt"];
+    for _ in 0..2 {
+        rig.apply(&[], &gone, &known).await;
+        assert_eq!(rig.lines().await, ["/: a.txt"], "letters has nothing in it any more");
+    }
+    let letters = directory_id(PAPERS, "letters");
+    let older = rig.store.version(&letters, abide_entities::request::Selector::Ver(ver)).await.unwrap();
+    assert_eq!(older.children_pi, [year.clone(), group.clone()], "older versions have everything");
+    known.retain(|path, _| !gone.contains(&path.as_str()));
+    rig.apply(&[("letters/1887/c.txt", "again")], &[], &known).await;
+    assert_eq!(rig.lines().await, ["/: a.txt", "/letters/1887: c.txt", "/letters: "]);
+    assert_eq!(rig.store.get(&year).await.unwrap().parent_pi, Some(letters.clone()));
+    // By hand.
+    known.insert("letters/1887/c.txt".to_owned(), crate::rig::known(&["c.txt"]));
+    move_file(&rig.store, &year, "c.txt", &root).await.unwrap();
+    known.get_mut("letters/1887/c.txt").unwrap().at = Some(root);
+    rig.apply(&[], &["a.txt"], &known).await;
+    assert_eq!(rig.lines().await, ["/: c.txt", "/letters/1887: ", "/letters: "]);
+}
+
+/// People know parts by their names: a new folder is told apart from a group that has its name.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_with_the_name_of_a_group_is_told_apart() {
+    let rig = rig();
+    let (_, known) = grouped(&rig).await;
+    for _ in 0..2 {
+        rig.apply(&[("letters/Klein/d.txt", "new")], &[], &known).await;
+        assert_eq!(rig.lines().await[2..4], ["/letters/Klein (2): d.txt", "/letters/Klein: b.txt"]);
+    }
+}
+
+/// A file that somebody moved is not taken for another of its name, by whoever comes where it is now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moved_file_is_not_replaced_by_one_of_its_name() {
+    let rig = rig();
+    let files = [("a/x.txt", "of a"), ("b/y.txt", "of b"), ("c/x.txt", "of c")];
+    rig.apply(&files, &[], &BTreeMap::new()).await;
+    let shelf = rig.shelf();
+    let root = directory_id(PAPERS, "");
+    let collection = abide_collections::Collection::new(PAPERS, root.clone(), "/papers".to_owned());
+    shelf.ask(&abide_collections::Call::Save(Box::new(collection))).await.unwrap();
+    let put =
+        files.map(|(path, _)| (path.to_owned(), crate::rig::known(&[path.rsplit('/').next().unwrap()])));
+    let call = abide_collections::Call::SaveFiles {
+        name: PAPERS.to_owned(),
+        put: put.into_iter().collect(),
+        gone: BTreeSet::new(),
+    };
+    shelf.ask(&call).await.unwrap();
+    shelf.relocate(PAPERS, "a/x.txt", "b").await.unwrap();
+    let known = shelf.files(PAPERS).await.unwrap();
+    assert_eq!(known["c/x.txt"].at, None, "another of its name was not moved");
+    rig.apply(&[("b/x.txt", "new in b"), ("c/x.txt", "edited in c")], &[], &known).await;
+    assert_eq!(rig.lines().await, ["/: ", "/a: ", "/b: x.txt x.txt - x.txt y.txt", "/c: x.txt"]);
+    let text = |path: &'static str| {
+        let shelf = shelf.clone();
+        async move { shelf.show_file(PAPERS, path, None).await.unwrap().text.unwrap() }
+    };
+    assert_eq!(text("b/x.txt").await, "of a");
+    assert_eq!(text("c/x.txt").await, "edited in c");
+    // Renamed, it is edited under the name that somebody gave it.
+    for (what, to, why) in [
+        ("b/x.txt", "y.txt", "there is another file"),
+        ("c/x.txt", "x.jpg", "would make something else of it"),
+        ("c/x.txt", "pinax.json", "what is written about files has that name"),
+        ("c/x.txt", "d/x.txt", "a / or a control character"),
+    ] {
+        let refused = shelf.rename(PAPERS, what, to).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{what} to {to}: {refused}");
+    }
+    shelf.rename(PAPERS, "c/x.txt", "first.txt").await.unwrap();
+    shelf.rename(PAPERS, "c/first.txt", "second.txt").await.unwrap();
+    let known = shelf.files(PAPERS).await.unwrap();
+    let ver = shelf.show(PAPERS, "c", None).await.unwrap().entity.ver;
+    rig.apply(&[("c/x.txt", "edited again")], &[], &known).await;
+    assert_eq!(rig.lines().await[3], "/c: second.txt");
+    assert_eq!(text("c/second.txt").await, "edited again");
+    let older = shelf.show_file(PAPERS, "c/second.txt", Some(ver)).await.unwrap();
+    assert_eq!((older.text.as_deref(), older.versions.len()), (Some("edited in c"), 2));
 }
 
 /// A file in two groups is edited in both, and goes from both.
@@ -104,7 +193,8 @@ async fn stopped(
     known: &BTreeMap<String, abide_collections::SourceFile>,
 ) -> Result<(), EntityError> {
     let files = [("letters/b.txt", "other"), ("letters/d.txt", "new"), ("maps/1890/e.txt", "new, too")];
-    let (incoming, gone) = (rig.incoming(&files).await, ["a.txt".to_owned()].into());
+    let gone = ["a.txt", "letters/1887/c.txt"].map(str::to_owned).into();
+    let incoming = rig.incoming(&files).await;
     let decided = decide(&rig.store, PAPERS, &incoming, &gone, known).await.unwrap();
     let first = apply(stops, PAPERS, &decided).await;
     apply(&rig.store, PAPERS, &decided).await.unwrap();

@@ -8,6 +8,7 @@ use crate::buckets::Which;
 use crate::phases::image::ref_text;
 use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
 use crate::report::{Outputs, PageOutput, RefData, Report};
+use crate::task::Task;
 use abide_media::{Bounds, Format, JpegSettings, PageFile, PdfSettings, Target};
 use std::path::Path;
 
@@ -117,7 +118,7 @@ pub(super) fn image(assignment: &Assignment, input: &Path, dir: &Path) -> Result
     let sides = SIDES.map(|(_, side)| side);
     let made = abide_media::variants(input, &target(dir), &sides, settings(assignment), &bounds(assignment))?;
     let content_type = content_type(made.format);
-    let asset_id = assignment.asset_id.clone().unwrap_or_else(|| drawn_id(&assignment.task_id));
+    let asset_id = assignment.asset_id.clone().unwrap_or_else(|| Task::drawn_asset_id(&assignment.task_id));
     let folder = format!("archive/{}/{asset_id}", assignment.batch_id);
     let extension = assignment.input_file_name.rsplit_once('.').map_or("bin", |(_, extension)| extension);
     let original = format!("{folder}/original.{}", extension.to_ascii_lowercase());
@@ -209,9 +210,4 @@ async fn register(
         Some(cdn) if status.is_success() => Ok(cdn.to_owned()),
         _ => Err(Trouble::Cdn(format!("{url} answered {status} without cdnUrl"))),
     }
-}
-
-/// An id for the asset of a task whose launcher gave none: the same for each attempt, so that attempts replace each other.
-fn drawn_id(task_id: &str) -> String {
-    task_id.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' }).collect()
 }

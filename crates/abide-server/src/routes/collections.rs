@@ -11,7 +11,7 @@ use crate::role::Role;
 use crate::route::Routes;
 use abide_collections::{
     Call, Collection, DeletedCollection, Found, Moved, PartDocument, Renamed, Reply, Shelf, ShelfError,
-    SourceFile, TreeDocument,
+    ShownFile, SourceFile, TreeDocument,
 };
 use abide_engine::{Refusal, RefusalClass};
 use abide_entities::answer::Versions;
@@ -38,10 +38,11 @@ pub(crate) fn routes() -> Routes {
         .post("/collections/{name}/files", Operate, "remember files, as ingest does", save_files)
         .get("/collections/{name}/tree", Read, "everything of it, with descriptions", tree)
         .get("/collections/{name}/part", Read, "a part: description, record, files, parts, versions", part)
+        .get("/collections/{name}/file", Read, "a file: its text, and versions that changed it", file)
         .get("/collections/{name}/versions", Read, "versions of a part, newest first", versions)
         .get("/collections/{name}/search", Read, "what has all words of a query", search)
         .post("/collections/{name}/move", Operate, "move a file or a part by hand", relocate)
-        .post("/collections/{name}/rename", Operate, "rename a part by hand", rename)
+        .post("/collections/{name}/rename", Operate, "rename a part or a file by hand", rename)
 }
 
 fn shelf(app: &App) -> &Shelf {
@@ -192,6 +193,14 @@ async fn part(
     Params(PartParams { path, ver }): Params<PartParams>,
 ) -> Answered<PartDocument> {
     Ok(Json(shelf(&app).show(&name, &path, ver).await?))
+}
+
+async fn file(
+    State(app): State<App>,
+    At(name): At<String>,
+    Params(PartParams { path, ver }): Params<PartParams>,
+) -> Answered<ShownFile> {
+    Ok(Json(shelf(&app).show_file(&name, &path, ver).await?))
 }
 
 /// Which part, and a page of its versions.

@@ -26,6 +26,10 @@ pub(crate) struct IngestArgs {
     /// Write the organized collection to this folder afterwards.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) export: Option<PathBuf>,
+
+    /// DIR is the folder of the collection at another place, whatever is different in it.
+    #[arg(long)]
+    pub(crate) moved: bool,
 }
 
 /// What to do with collections.
@@ -39,7 +43,7 @@ pub(crate) enum CollectionCommand {
         #[arg(value_name = "COLLECTION")]
         name: String,
     },
-    /// Show a part of a collection: its description, record, files and versions.
+    /// Show a part of a collection with its description, files and versions, or a file with its text.
     Show {
         /// Which.
         #[arg(value_name = "COLLECTION")]
@@ -47,6 +51,9 @@ pub(crate) enum CollectionCommand {
         /// Names with / between them, as the tree has them, or an id; the whole by default.
         #[arg(value_name = "PATH", default_value = "")]
         path: String,
+        /// An older version: the number of one that is listed for the part, or for the part that the file is in.
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+        ver: Option<u32>,
     },
     /// Search names, texts, what was read off images, and descriptions; all words must occur.
     Search {
@@ -78,7 +85,7 @@ pub(crate) enum CollectionCommand {
         #[arg(value_name = "INTO")]
         into: String,
     },
-    /// Rename a group or folder of a collection; later runs of ingest keep the name.
+    /// Rename a file, group or folder of a collection; later runs of ingest keep the name.
     Rename {
         /// Which collection.
         #[arg(value_name = "COLLECTION")]
@@ -90,10 +97,13 @@ pub(crate) enum CollectionCommand {
         #[arg(value_name = "NAME")]
         to: String,
     },
-    /// Delete a collection, and everything that nothing else names.
+    /// Delete a collection with all its versions, and everything that nothing else names; it says what, and asks.
     Delete {
         /// Which.
         #[arg(value_name = "COLLECTION")]
         name: String,
+        /// Do not ask.
+        #[arg(long)]
+        yes: bool,
     },
 }

@@ -62,7 +62,7 @@ fn a_collection_is_browsed_part_by_part() {
     browser.wait(&holds("#collection-part .trail", "letters"));
     browser.wait("document.querySelector('#collection-tree .branch[aria-current=true]') !== null");
 
-    document(place.run("collection delete papers --data-dir data --json"));
+    document(place.run("collection delete papers --yes --data-dir data --json"));
     browser.wait("document.querySelector('#collection-none').hidden === false");
     let small = json!({ "width": 360, "height": 640, "deviceScaleFactor": 1, "mobile": true });
     browser.call("Emulation.setDeviceMetricsOverride", small);

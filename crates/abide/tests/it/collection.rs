@@ -16,6 +16,15 @@ fn bytes(place: &Place, folders: &[&str]) -> usize {
     folders.iter().map(of).sum()
 }
 
+/// Components of every part with their contents.
+fn files(tree: &serde_json::Value) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+    let own = tree["files"].as_array().expect("a list").iter();
+    let mut all: Vec<_> = own.map(|file| (text(&file["component"]), text(&file["cid"]))).collect();
+    all.extend(tree["children"].as_array().expect("a list").iter().flat_map(files));
+    all
+}
+
 const KEPT: [&str; 3] = ["blobs", "buckets/archive", "buckets/staging"];
 
 #[test]
@@ -28,6 +37,13 @@ fn beside_a_server_everything_goes_through_it() {
     assert!(dry.stderr.contains("OCR: none (ocr.kind is off)"), "{dry}");
     let summary = ingest(&place);
     assert_eq!(parts(&summary["tree"]), expected, "as without a server");
+    let same: Vec<(String, String)> = files(&summary["tree"]);
+    assert_eq!(same, files(&document(alone.run("collection tree papers --data-dir data --json"))));
+    let reference = same.iter().find(|(component, _)| component.ends_with("harbour_1887.jpg.ref.json"));
+    let (_, cid) = reference.expect("an image");
+    let reference = served.ok(&format!("GET /cat/{cid}"), "");
+    let url = reference["url"].as_str().unwrap();
+    assert!(url.starts_with("/preprocess/asset/"), "what is kept for good names no address: {url}");
     assert_eq!(ingest(&place)["tree"], summary["tree"], "nothing is done on a folder that is as it was");
     let refused = place.run("ingest papers --data-dir data --lang deu");
     assert!(refused.code == Some(2) && refused.stderr.contains("ocr.languages"), "{refused}");
@@ -53,7 +69,7 @@ fn beside_a_server_everything_goes_through_it() {
     let original = place.path("work/papers/photographs/harbour_1887.jpg");
     let written = place.path("work/out/photographs/harbour_1887.jpg");
     assert_eq!(fs::read(written).unwrap(), fs::read(original).unwrap());
-    document(place.run("collection delete papers --data-dir data --json"));
+    document(place.run("collection delete papers --yes --data-dir data --json"));
     assert_eq!(served.ok("GET /collections", "")["collections"], serde_json::json!([]));
     assert_eq!(served.ok("GET /entities", "")["entities"], serde_json::json!([]));
     let unknown = place.run("collection tree papers --data-dir data");
@@ -74,7 +90,7 @@ fn a_deleted_collection_leaves_no_bytes_that_only_it_had() {
     fs::remove_file(place.path("work/papers/diary/diary_page_02.txt")).unwrap();
     ingest(&place);
 
-    let deleted = document(place.run("collection delete papers --data-dir data --json"));
+    let deleted = document(place.run("collection delete papers --yes --data-dir data --json"));
     assert!(deleted["entities"].as_u64().unwrap() as usize == parts(&first["tree"]).len(), "{deleted}");
     assert!(deleted["images"].as_u64().unwrap() >= 6, "{deleted}");
     let left = document(place.run("collection tree twin --data-dir data --json"));
@@ -84,7 +100,7 @@ fn a_deleted_collection_leaves_no_bytes_that_only_it_had() {
     let kept = bytes(&place, &KEPT);
     assert!(kept * 10 < alone * 11, "only what the other has is kept: {kept} of {alone}");
 
-    document(place.run("collection delete twin --data-dir data --json"));
+    document(place.run("collection delete twin --yes --data-dir data --json"));
     assert_eq!(bytes(&place, &KEPT), 0);
     // One of the same name may come again.
     let again = ingest(&place);
@@ -112,12 +128,12 @@ fn a_deleted_collection_leaves_nothing_on_s3() {
     let alone = objects(1);
     assert!(alone > 20, "{alone} images with their sizes");
     let twin = document(place.run("ingest papers --name twin --data-dir data --json"));
-    document(place.run("collection delete papers --data-dir data --json"));
+    document(place.run("collection delete papers --yes --data-dir data --json"));
     assert!(objects(1) >= alone, "what the other has is there");
     assert_eq!(document(place.run("collection tree twin --data-dir data --json")), twin["tree"]);
     let exported = place.run("collection export twin out --data-dir data");
     assert_eq!(exported.code, Some(0), "{exported}");
-    let deleted = document(place.run("collection delete twin --data-dir data --json"));
+    let deleted = document(place.run("collection delete twin --yes --data-dir data --json"));
     assert!(deleted["images"].as_u64().is_some_and(|images| images >= 6), "{deleted}");
     assert_eq!((objects(0), objects(1), bytes(&place, &["blobs"])), (0, 0, 0));
 }

@@ -19,6 +19,8 @@ fn start() -> (Place, Served) {
             fs::remove_file(path).expect("it was there");
         }
     }
+    fs::create_dir(place.path("work/papers/loose")).expect("a folder");
+    fs::write(place.path("work/papers/loose/note.txt"), "Nothing of note.\n").expect("a file");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
     (place, served)
 }
@@ -40,7 +42,7 @@ fn killed_in(place: &Place, served: &Served, stage: &str) -> bool {
 }
 
 /// What changes between the first run and the second: a new file, an edited one, and two that are gone.
-fn change(place: &Place) {
+pub(crate) fn change(place: &Place) {
     let letters = place.path("work/papers/letters");
     let text = "Liverpool, 2 March 1890\n\nThe steamer Calabar lies in dock with her cargo of palm oil.\n\nSamuel Okafor\n";
     fs::write(letters.join("okafor_1890-03-02.txt"), text).expect("a file");
@@ -66,10 +68,14 @@ fn killed_in_each_stage_it_gives_the_same_tree() {
     let (place, served) = start();
     for round in ["new", "changed"] {
         if round == "changed" {
-            change(&undisturbed);
-            change(&place);
+            for place in [&undisturbed, &place] {
+                change(place);
+                fs::remove_dir_all(place.path("work/papers/loose")).expect("it was there");
+            }
         }
         let expected = state(&undisturbed, &beside);
+        let is_there = expected.0.contains_key("/papers/loose");
+        assert_eq!(is_there, round == "new", "a folder that is gone is gone: {:?}", expected.0);
         let seen: Vec<&str> = STAGES.into_iter().filter(|stage| killed_in(&place, &served, stage)).collect();
         assert!(seen.len() >= 2, "a run is seen in its stages: {seen:?}");
         assert_eq!(state(&place, &served), expected, "{round}, killed in {seen:?}");
@@ -79,11 +85,37 @@ fn killed_in_each_stage_it_gives_the_same_tree() {
 }
 
 /// Files, and what stands for files that may be gone.
-fn files_below(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_below(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let (dirs, files): (Vec<_>, Vec<_>) =
         entries.map(|entry| entry.path()).partition(|path| path.is_dir() && !path.is_symlink());
     dirs.iter().flat_map(|dir| files_below(dir)).chain(files).collect()
+}
+
+/// Somebody deletes the collection in each stage: the run ends, and does not bring it back.
+#[test]
+fn deleted_in_each_stage_it_stays_deleted() {
+    let (place, served) = start();
+    let mut client = served.client();
+    for stage in STAGES {
+        let mut command = place.command("ingest papers --data-dir data --json");
+        let mut child =
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        while child.try_wait().expect("it runs or ran").is_none() {
+            let reply = client.request("GET /collections/papers", &[], "").expect("an answer");
+            if reply.status == 200 && reply.json()["pending"]["stage"] == stage {
+                break;
+            }
+        }
+        let deleted = place.run("collection delete papers --yes --data-dir data");
+        assert_eq!(deleted.code, Some(0), "{stage}: {deleted}");
+        let ended = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // One that was through before somebody saw it in that stage had nothing to stop.
+        let is_stopped = ended.status.code() == Some(1) && said.contains("was deleted while this ran");
+        assert!(is_stopped || ended.status.code() == Some(0), "{stage}: {:?} {said}", ended.status);
+        assert_eq!(served.ok("GET /collections", "")["collections"], serde_json::json!([]), "{stage}");
+    }
 }
 
 /// The folder changes while a run is stopped: what was decided is done, and then the rest.

@@ -20,6 +20,7 @@ mod exit_code;
 mod feed;
 mod full_disk;
 mod ingest;
+mod ingest_alone;
 mod ingest_model;
 mod ingest_stages;
 mod kill;

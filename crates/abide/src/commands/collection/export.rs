@@ -12,9 +12,10 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
 
+use crate::commands::preprocess::Left;
 use crate::commands::preprocess::folder::real;
 use crate::failure::Failure;
-use crate::reach::{Client, Path as Request};
+use crate::reach::{Client, Path as Request, ReachError};
 
 /// What says which files of a folder are of an export.
 const MARK: &str = ".abide-export.json";
@@ -24,6 +25,20 @@ const MARK: &str = ".abide-export.json";
 pub(crate) struct Exported {
     pub(crate) files: u64,
     pub(crate) dir: String,
+    /// Images that are not in the archive any more.
+    pub(in crate::commands) left: Vec<Left>,
+}
+
+impl Exported {
+    /// Whether everything was written.
+    pub(crate) fn all_done(&self) -> Result<(), Failure> {
+        match self.left.len() {
+            0 => Ok(()),
+            left => {
+                Err(Failure::Partly(format!("{left} images were not exported, each with its reason above")))
+            }
+        }
+    }
 }
 
 /// Which files of a folder are of an export, by their paths in it.
@@ -46,7 +61,7 @@ pub(crate) async fn to_folder(
     name.clone_into(&mut mark.collection);
     let tree = Tree::read(entities, &collection.root_pi).await?;
     let folders = folders(&tree);
-    let mut export = Export { client, entities, dir, written: BTreeSet::new() };
+    let mut export = Export { client, entities, dir, written: BTreeSet::new(), left: Vec::new() };
     let planned: Vec<(String, &str, ContentId)> = tree
         .branches()
         .iter()
@@ -72,13 +87,13 @@ pub(crate) async fn to_folder(
         let folder = dir.join(folder);
         fs::create_dir_all(&folder).map_err(|error| Failure::Input { path: folder, error })?;
     }
-    let files = planned.len() as u64;
     for (path, component, cid) in planned {
         export.file(path, component, cid).await?;
     }
     mark.remove_others(dir, &export.written);
+    let (files, left) = (export.written.len() as u64, export.left);
     Mark { collection: mark.collection, files: export.written }.write(dir)?;
-    Ok(Exported { files, dir: dir.display().to_string() })
+    Ok(Exported { files, dir: dir.display().to_string(), left })
 }
 
 /// Neither the source is written to, nor a folder that has something else in it.
@@ -167,12 +182,22 @@ fn read_off(path: &str) -> String {
     format!("{path}.ocr.txt")
 }
 
+/// What stands for an image, with what was read off it.
+#[derive(Deserialize)]
+struct Reference {
+    #[serde(flatten)]
+    image: RefData,
+    #[serde(default)]
+    ocr: Option<String>,
+}
+
 struct Export<'a> {
     client: &'a Client,
     entities: &'a dyn EntityStore,
     dir: &'a Path,
     /// Paths in the folder.
     written: BTreeSet<String>,
+    left: Vec<Left>,
 }
 
 impl Export<'_> {
@@ -180,26 +205,32 @@ impl Export<'_> {
         let to = self.dir.join(&path);
         if shown_name(component) == component {
             self.blob(cid, &to).await?;
-        } else if self.image(cid, &to, &self.dir.join(read_off(&path))).await? {
+            self.written.insert(path);
+            return Ok(());
+        }
+        let bytes = self.bytes(cid).await?;
+        let Ok(reference) = serde_json::from_slice::<Reference>(&bytes) else {
+            // It is called as a ref is, and is none.
+            let unwritten = |error| Failure::Input { path: to.clone(), error };
+            fs::write(&to, &bytes).map_err(unwritten)?;
+            self.written.insert(path);
+            return Ok(());
+        };
+        if let Some(text) = reference.ocr.filter(|text| !text.is_empty()) {
+            let beside = self.dir.join(read_off(&path));
+            fs::write(&beside, text).map_err(|error| Failure::Input { path: beside, error })?;
             self.written.insert(read_off(&path));
         }
-        self.written.insert(path);
-        Ok(())
-    }
-
-    /// The original that a ref stands for, and what was read off it, if anything, in a text beside it.
-    async fn image(&self, cid: ContentId, to: &Path, beside: &Path) -> Result<bool, Failure> {
-        let strange = |error: serde_json::Error| Failure::Unusable(format!("{}: {error}", to.display()));
-        let fields: serde_json::Value = serde_json::from_slice(&self.bytes(cid).await?).map_err(strange)?;
-        let text = fields.get("ocr").and_then(|text| text.as_str()).filter(|text| !text.is_empty());
-        if let Some(text) = text {
-            fs::write(beside, text).map_err(|error| Failure::Input { path: beside.to_owned(), error })?;
+        let id = reference.image.url.rsplit('/').next().unwrap_or_default();
+        match self.client.download(&Request::of(["preprocess", "asset", id, "original"]), &to).await {
+            Ok(()) => drop(self.written.insert(path)),
+            // The others are written all the same.
+            Err(Failure::Reach(ReachError::Refused { message, .. })) => {
+                self.left.push(Left { file: path, reason: message });
+            }
+            Err(error) => return Err(error),
         }
-        let has_text = text.is_some();
-        let reference: RefData = serde_json::from_value(fields).map_err(strange)?;
-        let id = reference.url.rsplit('/').next().unwrap_or_default();
-        self.client.download(&Request::of(["preprocess", "asset", id, "original"]), to).await?;
-        Ok(has_text)
+        Ok(())
     }
 
     async fn bytes(&self, cid: ContentId) -> Result<Vec<u8>, Failure> {

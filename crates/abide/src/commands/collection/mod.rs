@@ -1,12 +1,14 @@
 //! `abide collection`: looking into collections and changing them by hand, through whoever owns the data directory.
 
+mod ask;
 pub(crate) mod export;
 pub(crate) mod print;
 
 pub(crate) use export::Exported;
 
 use abide_collections::{
-    Collection, DeletedCollection, Field, Found, Moved, PartDocument, Renamed, TreeDocument,
+    Collection, DeletedCollection, Field, Found, Moved, PartDocument, Renamed, ShownFile, TreeDocument,
+    shown_name,
 };
 use abide_llm::Limiters;
 use serde::Deserialize;
@@ -18,9 +20,10 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::runtime;
 use crate::output::Output;
-use crate::reach::{Client, Missing, Path, Reach};
+use crate::reach::{Client, Missing, Path, Reach, ReachError};
 use crate::services::Hosted;
 use crate::services::describing::Crew;
+use print::count;
 
 /// Runs one command.
 pub(crate) fn run(config: &Config, command: &CollectionCommand, output: Output) -> Result<(), Failure> {
@@ -54,35 +57,44 @@ async fn act(client: &Client, command: &CollectionCommand, output: Output) -> Re
             let tree: TreeDocument = client.get(&at(name, "tree")).await?;
             output.data(&print::tree(&tree), &tree)
         }
-        CollectionCommand::Show { name, path } => {
-            let part: PartDocument = client.get(&at(name, "part").with("path", Some(path))).await?;
-            output.data(&shown(&part), &part)
-        }
+        CollectionCommand::Show { name, path, ver } => show(client, name, path, *ver, output).await,
         CollectionCommand::Search { name, words } => {
             let found: Found = client.get(&at(name, "search").with("q", Some(words.join(" ")))).await?;
             output.data(&hits(name, &found), &found)
         }
         CollectionCommand::Export { name, dir } => {
             let exported = export::to_folder(client, &client.entities()?, name, dir).await?;
-            output.data(&format!("{} files in {}\n", exported.files, exported.dir), &exported)
+            let mut text =
+                format!("{} in {}\n", count(exported.files as usize, "file", "files"), exported.dir);
+            for left in &exported.left {
+                text.push_str(&format!("not exported: {}: {}\n", left.file, left.reason));
+            }
+            output.data(&text, &exported)?;
+            exported.all_done()
         }
         CollectionCommand::Move { name, what, into } => {
             let body = json!({ "what": what, "into": into });
             let moved: Moved = client.post(&at(name, "move"), &body).await?;
-            output.data(&format!("{} moved\n", moved.moved.join(", ")), &moved)
+            let names: Vec<&str> = moved.moved.iter().map(|name| shown_name(name)).collect();
+            let together = if names.len() > 1 { ", which are of one file," } else { "" };
+            output.data(&format!("{}{together} moved\n", names.join(", ")), &moved)
         }
         CollectionCommand::Rename { name, what, to } => {
             let body = json!({ "what": what, "to": to });
             let renamed: Renamed = client.post(&at(name, "rename"), &body).await?;
+            let what = if what.is_empty() { name } else { what };
             output.data(&format!("{what} is {}\n", renamed.label), &renamed)
         }
-        CollectionCommand::Delete { name } => {
+        CollectionCommand::Delete { name, yes } => {
+            if !yes {
+                ask::before_deleting(client, name).await?;
+            }
             let gone: DeletedCollection = client.delete_all(&Path::of(["collections", name])).await?;
             let text = format!(
-                "{name} is deleted: {} entities, {} files and {} images that nothing else names, {}\n",
-                gone.entities,
-                gone.files,
-                gone.images,
+                "{name} is deleted: {}, {} and {} that nothing else names, {}\n",
+                count(gone.entities as usize, "entity", "entities"),
+                count(gone.files as usize, "file", "files"),
+                count(gone.images as usize, "image", "images"),
                 indicatif::HumanBytes(gone.bytes),
             );
             output.data(&text, &gone)
@@ -121,6 +133,25 @@ async fn list(client: &Client, output: Output) -> Result<(), Failure> {
     output.data(&columns(["NAME", "STATE", "FILES", "ID", "FOLDER"], &rows), &json!({ "collections": all }))
 }
 
+/// A part, or else a file.
+async fn show(
+    client: &Client,
+    name: &str,
+    path: &str,
+    ver: Option<u32>,
+    output: Output,
+) -> Result<(), Failure> {
+    let asked = |what: &str| at(name, what).with("path", Some(path)).with("ver", ver);
+    match client.get::<PartDocument>(&asked("part")).await {
+        Ok(part) => output.data(&shown(&part), &part),
+        Err(none @ ReachError::Refused { status: 404, .. }) => {
+            let file: ShownFile = client.find(&asked("file")).await?.ok_or(none)?;
+            output.data(&print::file(&file), &file)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn shown(part: &PartDocument) -> String {
     let entity = &part.entity;
     let mut text = format!("id       {}\nversion  {}\n\n", entity.id, entity.ver);
@@ -131,6 +162,12 @@ fn shown(part: &PartDocument) -> String {
     }
     if part.files_count > part.files.len() {
         text.push_str(&format!("  and {} more\n", part.files_count - part.files.len()));
+    }
+    if !part.children.is_empty() {
+        text.push_str("\nparts\n");
+    }
+    for child in &part.children {
+        text.push_str(&format!("  {}  {}\n", child.id, child.label));
     }
     text.push_str("\nversions\n");
     for version in &part.versions {

@@ -1,11 +1,16 @@
 //! Trees for people.
 
-use abide_collections::TreeDocument;
+use abide_collections::{ShownFile, TreeDocument};
 
 /// Files of a branch that are listed one by one.
 const FILES: usize = 12;
 /// Characters of what is said about a branch.
 const ABOUT: usize = 96;
+
+/// So many of something, as people say it.
+pub(crate) fn count(number: usize, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
+}
 
 /// A tree of groups with what is said about them, and their files.
 pub(crate) fn tree(tree: &TreeDocument) -> String {
@@ -17,7 +22,7 @@ pub(crate) fn tree(tree: &TreeDocument) -> String {
 fn branches(tree: &TreeDocument, before: &str, text: &mut String) {
     let files = tree.files.iter().take(FILES).map(|file| file.name.clone());
     let more = tree.files.len().saturating_sub(FILES);
-    let more = (more > 0).then(|| format!("and {more} more files"));
+    let more = (more > 0).then(|| format!("and {}", count(more, "more file", "more files")));
     let leaves: Vec<String> = files.chain(more).collect();
     let count = tree.children.len() + leaves.len();
     for (at, child) in tree.children.iter().enumerate() {
@@ -44,6 +49,22 @@ fn about(tree: &TreeDocument) -> String {
         Some(line) if line.chars().count() <= ABOUT => format!("  {line}"),
         Some(line) => format!("  {}…", line.chars().take(ABOUT).collect::<String>()),
     }
+}
+
+/// A file: what and where it is, when it changed, and its text.
+pub(crate) fn file(file: &ShownFile) -> String {
+    let place = if file.path.is_empty() { &file.part.label } else { &file.path };
+    let mut text = format!(
+        "file     {}\ncontent  {}\nin       {place} ({})\nversion  {}\n\nversions\n",
+        file.name, file.cid, file.part.id, file.ver
+    );
+    for version in &file.versions {
+        let what = version.cid.map_or_else(|| "(not there)".to_owned(), |cid| cid.to_string());
+        text.push_str(&format!("  {:>4}  {}  {what}\n", version.ver, version.ts));
+    }
+    let said = file.text.as_deref().unwrap_or("(no text)");
+    text.push_str(&format!("\n{}\n", said.trim_end()));
+    text
 }
 
 #[cfg(test)]

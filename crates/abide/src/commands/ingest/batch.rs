@@ -45,17 +45,18 @@ impl Spent {
 /// Writes down what is to be done with which entities: those that changed, and those that they are in. Before files are
 /// remembered, it is the same each time.
 pub(super) async fn order(going: &Going<'_>, batch: &str, intent: &Intent) -> Result<(), Failure> {
-    let tree = Tree::read(going.entities.as_ref(), &directory_id(going.name, "")).await?;
+    let tree = Tree::read(going.entities.as_ref(), &directory_id(going.order.name, "")).await?;
     let known = going.files().await?;
     let paths = intent.put.keys().chain(known.keys()).map(String::as_str);
     let folders: BTreeSet<EntityId> =
-        directories(paths).iter().map(|dir| directory_id(going.name, dir)).collect();
+        directories(paths).iter().map(|dir| directory_id(going.order.name, dir)).collect();
     let mut fixed: BTreeMap<&EntityId, Vec<&String>> = BTreeMap::new();
     for (at, file) in known.values().filter_map(|file| Some((file.at.as_ref()?, file))) {
         fixed.entry(at).or_default().extend(&file.made);
     }
     let mut entries: BTreeMap<EntityId, Value> = BTreeMap::new();
-    for id in intent.tree.edits.keys().chain(intent.again.keys()) {
+    let changed = intent.tree.edits.keys().chain(intent.tree.emptied.keys());
+    for id in changed.chain(intent.again.keys()) {
         for branch in tree.up(id) {
             if !entries.contains_key(&branch.entity.id) {
                 let is_touched = intent.tree.edits.contains_key(&branch.entity.id)
@@ -134,7 +135,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
         "manifest_r2_key": name(batch),
         "reprocessing_mode": true,
         "uploader": "abide ingest",
-        "collection": going.name,
+        "collection": going.order.name,
     });
     let path = Path::of(["orchestrator", "status", batch]);
     let known: Option<StatusAnswer> = going.client.find(&path).await?;
@@ -145,7 +146,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
             known
         }
     };
-    let mut progress = Progress::new(going.output);
+    let mut progress = Progress::new(going.order.output);
     let last = loop {
         // One that begins anew is gone for a moment, or still what it was.
         let status = going.client.find::<StatusAnswer>(&path).await?;
@@ -159,7 +160,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
     };
     progress.end();
     match last.error {
-        Some(error) => Err(Failure::Unusable(format!("the batch {batch} ended with an error: {error}"))),
+        Some(error) => Err(Failure::Batch { batch: batch.to_owned(), error }),
         None => {
             let unfinished =
                 if last.directories_failed > 0 { unfinished(going, batch).await? } else { BTreeMap::new() };

@@ -1,14 +1,19 @@
 //! Files of the folder on their way into the tree: converted, kept as blobs, and decided where they come.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use abide_blob::Key;
 use abide_collections::SourceFile;
 use abide_collections::snapshot::{self, Incoming};
 use abide_entities::{ContentId, EntityError, Pieces};
+use abide_organize::REF_SUFFIX;
 use abide_preprocess::calls::OutputAnswer;
 use abide_preprocess::file::{Place, ProcessableFile};
+use abide_preprocess::report::RefData;
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use reqwest::Url;
 
 use super::Going;
 use super::intent::Intent;
@@ -20,23 +25,22 @@ use crate::reach::Path;
 
 /// Files that are kept at the same time.
 const KEPT_AT_ONCE: usize = 8;
+/// Bytes of a ref.
+const REF_BYTES: u64 = 1024 * 1024;
 
 /// Converts what is new or edited, and decides what changes. Nothing of the collection does yet.
-pub(super) async fn decide(
-    going: &Going<'_>,
-    plan: &Plan,
-    batch: &str,
-    known: &Known,
-) -> Result<Intent, Failure> {
-    let part = part(going.folder, plan);
+pub(super) async fn decide(going: &Going<'_>, plan: &Plan, batch: &str) -> Result<Intent, Failure> {
+    let part = part(going.order.folder, plan);
     let (mut incoming, mut failed) = (Vec::new(), Vec::new());
     if !part.files.is_empty() {
-        convert(going.client, &going.staging, &part, batch, going.output).await?;
+        convert(going.client, &going.staging, &part, batch, going.order.output).await?;
         failed = ends(going.client, batch, &part).await?.1;
         incoming = kept(going, &part, batch).await?;
     }
+    // What somebody moved or renamed meanwhile is known.
+    let known = going.files().await?;
     let (entities, gone) = (going.entities.as_ref(), plan.changes.gone.clone());
-    let mut tree = snapshot::decide(entities, going.name, &incoming, &gone, known).await?;
+    let mut tree = snapshot::decide(entities, going.order.name, &incoming, &gone, &known).await?;
     let mut put = Known::new();
     for (path, made) in std::mem::take(&mut tree.made) {
         let Some(found) = plan.found.get(&path) else { continue };
@@ -46,6 +50,7 @@ pub(super) async fn decide(
             digest: found.digest.clone().unwrap_or_default(),
             made,
             at: None,
+            named: BTreeMap::new(),
         };
         put.insert(path, file);
     }
@@ -104,7 +109,50 @@ async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incom
 /// Keeps a file of staging as a blob.
 async fn keep(going: &Going<'_>, file: &ProcessableFile) -> Result<ContentId, Failure> {
     let key = Key::new(&file.r2_key).map_err(abide_blob::BlobError::from)?;
-    let (_, stream) = going.staging.get(&key).await?;
-    let pieces: Pieces = Box::pin(stream.map_err(|error| EntityError::Blobs(error.to_string())));
+    let pieces: Pieces = if file.source_file.is_some() && file.file_name.ends_with(REF_SUFFIX) {
+        let text = going.staging.get_bytes(&key, REF_BYTES).await?;
+        Box::pin(stream::iter([Ok(without_address(text))]))
+    } else {
+        let (_, stream) = going.staging.get(&key).await?;
+        Box::pin(stream.map_err(|error| EntityError::Blobs(error.to_string())))
+    };
     Ok(going.entities.upload(file.file_name.clone(), pieces).await?.cid)
+}
+
+/// A ref that names a server of this machine by its address of the moment names it by the path alone: it is kept for good.
+fn without_address(text: Bytes) -> Bytes {
+    let Ok(reference) = serde_json::from_slice::<RefData>(&text) else { return text };
+    let Ok(url) = Url::parse(&reference.url) else { return text };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    if !is_here {
+        return text;
+    }
+    let url = url.path().to_owned();
+    let reference = RefData { url, ..reference };
+    serde_json::to_vec_pretty(&reference).map_or(text, Bytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ref_names_no_address_of_this_machine() {
+        for (url, kept) in [
+            ("http://127.0.0.1:8787/preprocess/asset/A1", "/preprocess/asset/A1"),
+            ("http://[::1]:9/preprocess/asset/A1", "/preprocess/asset/A1"),
+            ("http://localhost/preprocess/asset/A1", "/preprocess/asset/A1"),
+            ("/preprocess/asset/A1", "/preprocess/asset/A1"),
+            ("https://cdn.example/asset/A1", "https://cdn.example/asset/A1"),
+        ] {
+            let text = serde_json::json!({ "url": url, "type": "image/jpeg" }).to_string();
+            let reference: RefData = serde_json::from_slice(&without_address(text.into())).unwrap();
+            assert_eq!(
+                (reference.url.as_str(), reference.content_type.as_deref()),
+                (kept, Some("image/jpeg"))
+            );
+        }
+        assert_eq!(without_address(Bytes::from("none")), Bytes::from("none"));
+    }
 }

@@ -3,12 +3,16 @@
 
 mod batch;
 mod bring;
+mod deleted;
+mod ground;
 mod intent;
+mod look;
 mod plan;
 mod progress;
 mod say;
 mod show;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -25,7 +29,7 @@ use serde_json::{Value, json};
 use super::collection::export;
 use super::preprocess::Left;
 use super::preprocess::estimate::Estimate;
-use super::preprocess::folder::{Folder, real};
+use super::preprocess::folder::Folder;
 use crate::cli::IngestArgs;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -34,7 +38,9 @@ use crate::output::Output;
 use crate::reach::{Client, Missing, Path, Reach};
 use crate::services::describing::Crew;
 use crate::services::{Hosted, preprocess};
+use ground::Alone;
 use intent::Intent;
+use look::Look;
 use plan::Plan;
 use say::Staff;
 
@@ -63,21 +69,19 @@ struct Summary {
 
 /// Makes a collection of a folder, or brings it up to date.
 pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Result<(), Failure> {
-    let folder = Folder::read(&args.dir)?.for_a_collection()?;
-    let name = name(args, &folder)?;
-    if folder.files.is_empty() {
-        return Err(Failure::Unusable(format!("{} has no files", folder.root.display())));
-    }
+    let folder = ground::folder(&args.dir)?;
+    let name = ground::name(args, &folder)?;
     config.store.data_dir = std::path::absolute(&config.store.data_dir).map_err(Failure::System)?;
-    apart(&folder, &config)?;
+    ground::apart(&folder, &config)?;
     if let Some(dir) = &args.export {
         export::check_target(dir, &folder.root, &name)?;
     }
     if let Some(languages) = &args.lang {
         config.ocr.languages.clone_from(languages);
     }
-    settle(&mut config);
+    ground::settle(&mut config);
     let order = Order { config: &config, args, name: &name, folder: &folder, output };
+    let early = if args.dry_run { None } else { Alone::early(&config.store.data_dir)? };
     runtime()?.block_on(async {
         if DataDir::owner(&config.store.data_dir).is_some() {
             return beside_a_server(order).await;
@@ -86,11 +90,11 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
         let crew = Crew::gather(&config, &limiters).await?;
         let staff = Staff::of(&crew);
         if args.dry_run {
-            // Nothing is opened: what is there already might go on.
-            let estimate = order.estimate(&folder)?;
-            say::beforehand(&order, &folder, None, &staff, &estimate);
-            return estimate.check(&config.store.data_dir);
+            let look = Look::from_outside(&order).await?;
+            look.say(&order, &staff)?;
+            return look.list(&order);
         }
+        let _late = if early.is_none() { Some(Alone::on(&config.store.data_dir)?) } else { None };
         let told = told_to_stop().map_err(Failure::System)?;
         let hosted = || Hosted::for_ingest(&config, &crew, &limiters);
         let reach = Reach::open(&config, Missing::Create, hosted).await?;
@@ -145,30 +149,38 @@ async fn ingest(
     staff: &Staff,
     told: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
-    let Order { config, args, name, folder, output } = order;
-    let (client, entities) = (reach.client(), reach.entities()?);
-    let _alone = alone(&config.store.data_dir)?;
-    let going = Going { name, folder, client, entities, staging: preprocess::staging(config)?, output };
-    let (known, plan) = going.look().await?;
-    let part = bring::part(folder, &plan);
-    let (edited, gone) = (plan.changes.edited.len(), plan.changes.gone.len());
-    let counts = say::Counts { unchanged: folder.files.len() - part.files.len(), edited, gone };
-    let estimate = order.estimate(&part)?;
-    say::beforehand(&order, &part, Some(counts), staff, &estimate);
-    estimate.check(&config.store.data_dir)?;
+    let Order { config, args, name, output, .. } = order;
+    let going = Going {
+        order,
+        client: reach.client(),
+        entities: reach.entities()?,
+        staging: preprocess::staging(config)?,
+        life: OnceCell::new(),
+        batch_id: RefCell::new(None),
+    };
+    let look = going.look().await?;
+    look.say(&order, staff)?;
     if args.dry_run {
-        return Ok(());
+        return look.list(&order);
     }
     let done = tokio::select! {
-        done = going.work(known, plan) => done,
+        done = going.work(look) => done,
         () = told => Err(Failure::Interrupted),
+        () = going.deleted() => Err(Failure::Deleted(name.to_owned())),
     };
-    let summary = done?;
+    let summary = match done {
+        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+        Err(_) if going.is_deleted().await => {
+            going.clear().await?;
+            return Err(Failure::Deleted(name.to_owned()));
+        }
+        done => done?,
+    };
     let exported = match &args.export {
-        Some(dir) => Some(export::to_folder(client, going.entities.as_ref(), name, dir).await?),
+        Some(dir) => Some(export::to_folder(going.client, going.entities.as_ref(), name, dir).await?),
         None => None,
     };
-    show::finish(&summary, exported, output)
+    show::finish(&summary, exported.as_ref(), output)
 }
 
 /// What a run did.
@@ -193,44 +205,44 @@ impl Ran {
 
 /// Everything that a run works with.
 struct Going<'a> {
-    name: &'a str,
-    folder: &'a Folder,
+    order: Order<'a>,
     /// Whoever owns the data directory.
     client: &'a Client,
     entities: Arc<dyn EntityStore>,
     staging: Bucket,
-    output: Output,
+    /// Which collection of its name it is, once that is known.
+    life: OnceCell<u64>,
+    /// What is under way, once it is.
+    batch_id: RefCell<Option<String>>,
 }
 
 impl Going<'_> {
     /// Brings what is new, edited or gone to the tree, and has everything that changed read, grouped and described.
-    async fn work(&self, mut known: plan::Known, mut plan: Plan) -> Result<Summary, Failure> {
+    async fn work(&self, mut look: Look) -> Result<Summary, Failure> {
         let (mut collection, mut ran) = (self.remembered().await?, Ran::default());
         // What an earlier run decided is done first, whatever the folder is now.
         if collection.pending.as_ref().is_some_and(|pending| pending.stage > Stage::Converting) {
             self.go_on(&mut collection, &mut ran).await?;
-            (known, plan) = self.look().await?;
+            look = self.look().await?;
+            look.is_its_folder(&self.order)?;
         }
-        self.is_its_folder(&collection, &plan, &known)?;
+        let Look { known, plan, .. } = look;
         let batch_id = self.batch(&mut collection, &plan, &known).await?;
         if !plan.changes.is_empty() || !collection.unfinished.is_empty() {
-            self.begin(&mut collection, &plan, batch_id, &known).await?;
+            self.begin(&mut collection, &plan, batch_id).await?;
             self.go_on(&mut collection, &mut ran).await?;
         }
         let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
+        let failed =
+            ran.failed.into_iter().chain(look::unusable(self.order.folder).cloned()).chain(plan.left);
         Ok(Summary {
-            collection: self.name.to_owned(),
+            collection: self.order.name.to_owned(),
             root_pi: collection.root_pi.to_string(),
             new: ran.new,
             edited: ran.edited,
             removed: ran.removed,
-            unchanged: self.folder.files.len().saturating_sub(ran.new + ran.edited),
-            failed: ran
-                .failed
-                .into_iter()
-                .chain(self.folder.unusable.iter().cloned())
-                .chain(plan.left)
-                .collect(),
+            unchanged: plan.found.len().saturating_sub(ran.new + ran.edited),
+            failed: failed.collect(),
             unfinished: ran.spent.unfinished.len(),
             notes: ran.spent.notes.into_iter().chain(self.special()).collect(),
             cost_usd: ran.spent.cost_usd,
@@ -239,36 +251,13 @@ impl Going<'_> {
         })
     }
 
-    /// What is remembered of the folder, and what is different in it now.
-    async fn look(&self) -> Result<(plan::Known, Plan), Failure> {
-        let collection = self.client.find::<Collection>(&Path::of(["collections", self.name])).await?;
-        let known = if collection.is_some() { self.files().await? } else { plan::Known::new() };
-        let plan = Plan::of(self.folder, &known);
-        Ok((known, plan))
-    }
-
     /// What is not looked at.
     fn special(&self) -> Option<String> {
-        let special = self.folder.skipped.len();
-        (special > 0).then(|| format!("{special} links and special files of the folder are left out"))
-    }
-
-    /// One collection is not taken for another because two folders are called the same.
-    fn is_its_folder(
-        &self,
-        collection: &Collection,
-        plan: &Plan,
-        known: &plan::Known,
-    ) -> Result<(), Failure> {
-        let root = self.folder.root.display().to_string();
-        if known.is_empty() || collection.folder == root || !plan.keeps_nothing_of(known) {
-            return Ok(());
+        match self.order.folder.skipped.len() {
+            0 => None,
+            1 => Some("1 link or special file of the folder is left out".to_owned()),
+            special => Some(format!("{special} links and special files of the folder are left out")),
         }
-        Err(Failure::Unusable(format!(
-            "the collection {:?} was made of {}, and nothing of it is in {root}: say another --name, or delete the \
-             collection first",
-            self.name, collection.folder
-        )))
     }
 
     /// The name of what is done about the changes. A run whose files were not all converted when the folder changed comes to
@@ -283,6 +272,9 @@ impl Going<'_> {
         let is_nothing = plan.changes.is_empty() && collection.unfinished.is_empty();
         let is_other = |pending: &mut Pending| is_nothing || pending.batch_id != batch_id;
         let Some(abandoned) = collection.pending.take_if(is_other) else { return Ok(batch_id) };
+        // What converts for it would go on to fill staging.
+        let reset = Path::of(["preprocess", "admin", "reset", &abandoned.batch_id]);
+        self.client.act::<Value>(&reset).await?;
         sweep(&self.staging, &abandoned.batch_id).await?;
         collection.abandoned += 1;
         self.save(collection).await?;
@@ -290,19 +282,14 @@ impl Going<'_> {
     }
 
     /// Converts files, and writes down what changes.
-    async fn begin(
-        &self,
-        collection: &mut Collection,
-        plan: &Plan,
-        batch_id: String,
-        known: &plan::Known,
-    ) -> Result<(), Failure> {
-        collection.files = self.folder.files.len() as u64;
-        collection.bytes = self.folder.bytes;
-        collection.folder = self.folder.root.display().to_string();
+    async fn begin(&self, collection: &mut Collection, plan: &Plan, batch_id: String) -> Result<(), Failure> {
+        collection.files = plan.found.len() as u64;
+        collection.bytes = plan.found.values().map(|found| found.bytes).sum();
+        collection.folder = self.order.folder.root.display().to_string();
         collection.pending = Some(Pending { batch_id: batch_id.clone(), stage: Stage::Converting });
+        self.batch_id.replace(Some(batch_id.clone()));
         self.save(collection).await?;
-        let mut intent = bring::decide(self, plan, &batch_id, known).await?;
+        let mut intent = bring::decide(self, plan, &batch_id).await?;
         intent.again.clone_from(&collection.unfinished);
         intent.write(&self.staging, &batch_id).await?;
         self.reach(collection, Stage::Bringing).await
@@ -311,10 +298,11 @@ impl Going<'_> {
     /// Goes on with what was begun, from the stage where it is, to the end.
     async fn go_on(&self, collection: &mut Collection, ran: &mut Ran) -> Result<(), Failure> {
         let Some(Pending { batch_id, mut stage }) = collection.pending.clone() else { return Ok(()) };
+        self.batch_id.replace(Some(batch_id.clone()));
         let (entities, intent) = (self.entities.as_ref(), Intent::find(&self.staging, &batch_id).await?);
         if let Some(intent) = intent.as_ref().filter(|_| stage < Stage::Describing) {
             if stage < Stage::Recording {
-                snapshot::apply(entities, self.name, &intent.tree).await?;
+                snapshot::apply(entities, self.order.name, &intent.tree).await?;
                 batch::order(self, &batch_id, intent).await?;
                 self.reach(collection, Stage::Recording).await?;
             }
@@ -335,14 +323,14 @@ impl Going<'_> {
                 // What is done again is another batch.
                 collection.abandoned += u64::from(!spent.unfinished.is_empty());
                 ran.spent.add(spent);
-                snapshot::gather(entities, self.name, &self.files().await?).await?;
+                snapshot::gather(entities, self.order.name, &self.files().await?).await?;
                 self.reach(collection, Stage::Sweeping).await?;
             }
             Stage::Converting | Stage::Bringing | Stage::Recording => {
                 return Err(Failure::Unusable(format!(
                     "what a run that was stopped wrote down is not in staging any more: delete the collection {:?} and \
                      ingest the folder again",
-                    self.name
+                    self.order.name
                 )));
             }
         }
@@ -364,35 +352,38 @@ impl Going<'_> {
     async fn record(&self, intent: &Intent) -> Result<(), Failure> {
         let known = self.files().await?;
         let put = intent.put.iter().map(|(path, file)| {
-            let at = known.get(path).and_then(|known| known.at.clone());
-            (path.clone(), SourceFile { at, ..file.clone() })
+            let by_hand = known.get(path).map(|known| (known.at.clone(), known.named.clone()));
+            let (at, named) = by_hand.unwrap_or_default();
+            (path.clone(), SourceFile { at, named, ..file.clone() })
         });
         self.save_files(put.collect(), &intent.gone).await
     }
 
     /// The collection as it is, or as it begins.
     async fn remembered(&self) -> Result<Collection, Failure> {
-        match self.client.find::<Collection>(&Path::of(["collections", self.name])).await? {
+        let collection = match self.find().await? {
             Some(collection) if collection.deleting => {
-                Err(Failure::Unusable(No::Deleting(collection.name).to_string()))
+                return Err(Failure::Unusable(No::Deleting(collection.name).to_string()));
             }
-            Some(collection) => Ok(collection),
+            Some(collection) => collection,
             None => {
-                let folder = self.folder.root.display().to_string();
-                self.save(&Collection::new(self.name, directory_id(self.name, ""), folder)).await
+                let (name, folder) = (self.order.name, self.order.folder.root.display().to_string());
+                self.save(&Collection::new(name, directory_id(name, ""), folder)).await?
             }
-        }
+        };
+        self.life.get_or_init(|| collection.life);
+        Ok(collection)
     }
 
     async fn save(&self, collection: &Collection) -> Result<Collection, Failure> {
-        Ok(self.client.put(&Path::of(["collections", self.name]), collection).await?)
+        Ok(self.client.put(&Path::of(["collections", self.order.name]), collection).await?)
     }
 
     /// Files that were brought in, by path.
     async fn files(&self) -> Result<plan::Known, Failure> {
         let (mut all, mut after) = (plan::Known::new(), None);
         loop {
-            let path = Path::of(["collections", self.name, "files"]).with("after", after);
+            let path = Path::of(["collections", self.order.name, "files"]).with("after", after);
             let page: FilesPage = self.client.get(&path).await?;
             all.extend(page.files);
             match page.next {
@@ -403,7 +394,7 @@ impl Going<'_> {
     }
 
     async fn save_files(&self, put: plan::Known, gone: &BTreeSet<String>) -> Result<(), Failure> {
-        let path = Path::of(["collections", self.name, "files"]);
+        let path = Path::of(["collections", self.order.name, "files"]);
         let (mut part, mut bytes) = (plan::Known::new(), 0);
         for (name, file) in put {
             // A file with many pages became many components.
@@ -430,71 +421,4 @@ impl Going<'_> {
 struct FilesPage {
     files: Vec<(String, SourceFile)>,
     next: Option<String>,
-}
-
-fn name(args: &IngestArgs, folder: &Folder) -> Result<String, Failure> {
-    let of_folder = || folder.root.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = args.name.clone().or_else(of_folder);
-    let name =
-        name.ok_or_else(|| Failure::Unusable(format!("{} has no name: say --name", folder.root.display())))?;
-    match abide_collections::check_name(&name) {
-        Ok(()) => Ok(name),
-        Err(no) => Err(Failure::Unusable(format!("{no}: say another --name"))),
-    }
-}
-
-/// One run at a time: two would take each other's files for what was stopped. Held as long as it lives, also by a process
-/// that is killed.
-fn alone(data_dir: &std::path::Path) -> Result<std::fs::File, Failure> {
-    let path = data_dir.join("ingest.lock");
-    let unusable = |error| Failure::Input { path: path.clone(), error };
-    let file = std::fs::File::create(&path).map_err(unusable)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Failure::Unusable(format!(
-            "another `abide ingest` runs on {}: wait until it is through",
-            data_dir.display()
-        ))),
-        Err(std::fs::TryLockError::Error(error)) => Err(unusable(error)),
-    }
-}
-
-/// Nothing is written to a source.
-fn apart(folder: &Folder, config: &Config) -> Result<(), Failure> {
-    let data_dir = ("the data directory", config.store.data_dir.as_path(), "--data-dir");
-    let buckets = ("the directory of buckets", std::path::Path::new(&config.buckets.dir), "buckets.dir");
-    for (what, path, option) in
-        [data_dir, buckets].into_iter().filter(|(_, path, _)| !path.as_os_str().is_empty())
-    {
-        let real = real(path).map_err(Failure::System)?;
-        if real.starts_with(&folder.root) {
-            return Err(Failure::Unusable(format!(
-                "{what} {} is in {}, and nothing is written to a source: choose another {option}",
-                real.display(),
-                folder.root.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// If this process owns the data directory, everything happens here: workers and routes of this process.
-fn settle(config: &mut Config) {
-    config.launcher.kind = "local";
-    config.launcher.credentials = "presigned";
-    config.preprocess.orchestrator_url = String::new();
-    config.preprocess.worker_url = String::new();
-    let pipeline = &mut config.pipeline;
-    for url in [
-        &mut pipeline.organizer_url,
-        &mut pipeline.ocr_url,
-        &mut pipeline.pinax_url,
-        &mut pipeline.description_url,
-    ] {
-        url.clear();
-    }
-    if config.preprocess.cdn_public_url.is_empty() {
-        // Where a server with this configuration serves them.
-        config.preprocess.cdn_public_url = format!("http://{}/preprocess", config.server.listen);
-    }
 }

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::super::preprocess::Left;
 use super::super::preprocess::folder::Folder;
+use super::look::unusable;
 
 /// Files of a collection, by path.
 pub(super) type Known = BTreeMap<String, SourceFile>;
@@ -32,6 +33,13 @@ impl Plan {
             (file.path.clone(), found)
         });
         let mut found: BTreeMap<String, Found> = entries.collect();
+        // What cannot be looked at is as it was.
+        let hides = |path: &str| unusable(folder).any(|left| is_below(path, &left.file));
+        let hidden: Vec<_> =
+            known.iter().filter(|(path, _)| !found.contains_key(*path) && hides(path)).collect();
+        for (path, SourceFile { bytes, modified_ms, .. }) in hidden {
+            found.insert(path.clone(), Found { bytes: *bytes, modified_ms: *modified_ms, digest: None });
+        }
         let unclear: Vec<String> = doubtful(known, &found)
             .chain(found.keys().filter(|path| !known.contains_key(*path)))
             .cloned()
@@ -52,11 +60,6 @@ impl Plan {
             }
         }
         Plan { changes: changes(known, &found), found, left }
-    }
-
-    /// Whether nothing that is known is in the folder as it was.
-    pub(super) fn keeps_nothing_of(&self, known: &Known) -> bool {
-        self.changes.gone.len() + self.changes.edited.len() == known.len()
     }
 
     /// The name of everything that is done about these changes: the same for the same collection and contents.
@@ -93,6 +96,11 @@ impl Plan {
         }
         format!("ingest-{}", &hex(&hash.finalize())[..24])
     }
+}
+
+/// Whether a path is that of a file or folder, or of something in it.
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || above.is_empty() || rest.starts_with('/'))
 }
 
 /// What a file's content is known by.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use abide_collections::changes::Changes;
+use abide_collections::snapshot::directories;
 use abide_describe::Describer;
 use abide_describe::limits::{READING_TOKENS, SHOWN_TOKENS};
 use abide_describe::ocr::Reader;
@@ -11,7 +13,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Order;
+use super::look::Look;
 use crate::cli::PresetArg;
+use crate::commands::collection::print::count;
 use crate::commands::preprocess::estimate::Estimate;
 use crate::commands::preprocess::folder::Folder;
 use crate::config::Config;
@@ -83,35 +87,34 @@ impl Staff {
     }
 }
 
-/// Files of a collection that is there, by what became of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counts {
-    pub(super) unchanged: usize,
-    pub(super) edited: usize,
-    pub(super) gone: usize,
-}
-
 /// `"papers": 22 files`, or what is different in it.
-fn extent(name: &str, part: &Folder, known: Option<Counts>) -> String {
-    let files = part.files.len();
-    match known {
-        Some(Counts { unchanged, edited, gone }) if files + gone == 0 => {
-            debug_assert_eq!(edited, 0, "edited files are among those that are brought in");
-            format!("{name:?}: {unchanged} files, all of them as they were")
+fn extent(name: &str, look: &Look) -> String {
+    let Changes { new, edited, gone, .. } = &look.plan.changes;
+    let (new, edited, gone) = (new.len(), edited.len(), gone.len());
+    let unchanged = look.plan.found.len() - new - edited;
+    match look.known.len() {
+        0 => format!("{name:?}: {}", count(new, "file", "files")),
+        _ if new + edited + gone == 0 => {
+            format!("{name:?}: {}, all of them as they were", count(unchanged, "file", "files"))
         }
-        Some(Counts { unchanged, edited, gone }) if unchanged + edited + gone > 0 => {
-            let new = files - edited;
-            format!("{name:?}: {new} files are new, {edited} edited, {gone} gone, {unchanged} as they were")
-        }
-        Some(_) | None => format!("{name:?}: {files} files"),
+        _ => format!("{name:?}: {new} new, {edited} edited, {gone} removed, {unchanged} as they were"),
     }
 }
 
-/// Says it of the files that are brought in, beside what is known of others if somebody looked.
+/// Directories of which something is different.
+fn folders(look: &Look) -> usize {
+    let changes = &look.plan.changes;
+    if changes.is_empty() {
+        return 0;
+    }
+    directories(changes.brought().chain(&changes.gone).map(String::as_str)).len()
+}
+
+/// Says it of the files that are brought in, beside what is known of others.
 pub(super) fn beforehand(
     order: &Order<'_>,
     folder: &Folder,
-    known: Option<Counts>,
+    look: &Look,
     staff: &Staff,
     estimate: &Estimate,
 ) {
@@ -122,6 +125,7 @@ pub(super) fn beforehand(
             format!("OCR: the model {reader} at {}", config.llm.base_url)
         }
         Ok(reader) => format!("OCR: {reader}"),
+        Err(why) if images == 0 => format!("OCR: none ({why})"),
         Err(why) => {
             format!("OCR: none ({why}): what is written on {images} images and PDFs will not be found")
         }
@@ -134,26 +138,24 @@ pub(super) fn beforehand(
                 .to_owned()
         }
     };
-    let folders = match (folder.files.as_slice(), known) {
-        ([], Some(Counts { gone: 0, .. })) => 0,
-        (files, _) => {
-            abide_collections::snapshot::directories(files.iter().map(|file| file.path.as_str())).len()
-        }
-    };
+    let folders = folders(look);
     let time = time(estimate, staff, images, folders, config);
     let usage = staff.tokens_at_most(folders, images);
     let price =
         Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
     let cost = price.of(usage);
     let cost_text = cost_text(usage, cost);
+    let going_on = look.pending().map(|what| format!("\nan earlier run was stopped: first, {what} goes on"));
     let text = format!(
-        "{reading}\n{grouping}\ncollection {}; {} in {folders} folders; {images} to convert\n\
-         disk: about {} needed, {} free\ntime: about {}\nmodel cost: {cost_text}",
-        extent(name, folder, known),
+        "{reading}\n{grouping}\ncollection {}; {} in {}; {images} to convert\n\
+         disk: about {} needed, {} free\ntime: about {}\nmodel cost: {cost_text}{}",
+        extent(name, look),
         HumanBytes(folder.bytes),
+        count(folders, "folder", "folders"),
         HumanBytes(estimate.needed_bytes + folder.bytes),
         HumanBytes(estimate.free_bytes),
         HumanDuration(time),
+        going_on.unwrap_or_default(),
     );
     let document = json!({
         "collection": name,
@@ -162,6 +164,9 @@ pub(super) fn beforehand(
         "organizer": staff.model.as_deref().unwrap_or("builtin"),
         "estimated_tokens": usage.input_tokens + usage.output_tokens,
         "files": folder.files.len(),
+        "new": look.plan.changes.new.len(),
+        "edited": look.plan.changes.edited.len(),
+        "removed": look.plan.changes.gone.len(),
         "bytes": folder.bytes,
         "folders": folders,
         "to_convert": images,

@@ -6,7 +6,7 @@ use crate::commands::preprocess::Left;
 use crate::failure::Failure;
 use crate::output::Output;
 
-pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Output) -> Result<(), Failure> {
+pub(super) fn finish(summary: &Summary, exported: Option<&Exported>, output: Output) -> Result<(), Failure> {
     let mut text = print::tree(&summary.tree);
     text.push_str(&format!(
         "\n{} new, {} edited, {} removed, {} unchanged\n",
@@ -17,6 +17,9 @@ pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Outp
     }
     if let Some(exported) = exported {
         text.push_str(&format!("exported: {} files to {}\n", exported.files, exported.dir));
+        for left in &exported.left {
+            text.push_str(&format!("not exported: {}: {}\n", left.file, left.reason));
+        }
     }
     for note in &summary.notes {
         text.push_str(&format!("note: {note}\n"));
@@ -26,7 +29,7 @@ pub(super) fn finish(summary: &Summary, exported: Option<Exported>, output: Outp
     }
     output.data(&text, summary)?;
     match (summary.failed.len(), summary.unfinished) {
-        (0, 0) => Ok(()),
+        (0, 0) => exported.map_or(Ok(()), Exported::all_done),
         (failed, 0) => Err(Failure::Partly(format!("{failed} files failed, each with its reason above"))),
         (_, parts) => Err(Failure::Partly(format!(
             "something failed for {parts} folders and groups: the notes above say what; the same command tries again"

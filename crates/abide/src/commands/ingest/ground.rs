@@ -1,0 +1,115 @@
+//! What stands before a run begins: what the collection is called, that nobody else works on it, and that nothing is written to
+//! the source.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use super::super::preprocess::folder::{Folder, real};
+use crate::cli::IngestArgs;
+use crate::config::Config;
+use crate::failure::Failure;
+
+/// Looks at the folder. What is in a part that cannot be looked into is neither brought in nor taken for removed.
+pub(super) fn folder(dir: &Path) -> Result<Folder, Failure> {
+    let mut folder = Folder::read(dir)?;
+    let closed = std::mem::take(&mut folder.closed);
+    let folder = Folder { closed, ..folder.for_a_collection()? };
+    if folder.files.is_empty() {
+        let left = folder.unusable.iter().chain(&folder.closed).next();
+        let left = left.map(|left| format!(" that can be used: {}: {}", left.file, left.reason));
+        let (root, left) = (folder.root.display(), left.unwrap_or_default());
+        return Err(Failure::Unusable(format!("{root} has no files{left}")));
+    }
+    Ok(folder)
+}
+
+pub(super) fn name(args: &IngestArgs, folder: &Folder) -> Result<String, Failure> {
+    let of_folder = || folder.root.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = args.name.clone().or_else(of_folder);
+    let name =
+        name.ok_or_else(|| Failure::Unusable(format!("{} has no name: say --name", folder.root.display())))?;
+    match abide_collections::check_name(&name) {
+        Ok(()) => Ok(name),
+        Err(no) => Err(Failure::Unusable(format!("{no}: say another --name"))),
+    }
+}
+
+/// What says that a run works on a data directory: two would take each other's files for what was stopped. Held as long as it
+/// lives, and let go of by a process that is killed.
+pub(super) struct Alone(#[expect(dead_code, reason = "it is held, not used")] File);
+
+impl Alone {
+    /// Takes a data directory for this run.
+    pub(super) fn on(data_dir: &Path) -> Result<Alone, Failure> {
+        let path = data_dir.join("ingest.lock");
+        let unusable = |error| Failure::KeyFile { path: path.clone(), error };
+        DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
+        let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
+        let mut file = open.map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {
+                let pid = std::process::id().to_string();
+                file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(unusable)?;
+                Ok(Alone(file))
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                // It is only said; who has just begun has not written it yet.
+                let said = file.read_to_string(&mut pid).is_ok() && !pid.is_empty();
+                let who = if said { format!(" (process {pid})") } else { String::new() };
+                Err(Failure::Unusable(format!(
+                    "another `abide ingest`{who} runs on {}: wait until it is through",
+                    data_dir.display()
+                )))
+            }
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+
+    /// The same if there is a data directory already.
+    pub(super) fn early(data_dir: &Path) -> Result<Option<Alone>, Failure> {
+        if data_dir.is_dir() { Alone::on(data_dir).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Nothing is written to a source.
+pub(super) fn apart(folder: &Folder, config: &Config) -> Result<(), Failure> {
+    let data_dir = ("the data directory", config.store.data_dir.as_path(), "--data-dir");
+    let buckets = ("the directory of buckets", Path::new(&config.buckets.dir), "buckets.dir");
+    for (what, path, option) in
+        [data_dir, buckets].into_iter().filter(|(_, path, _)| !path.as_os_str().is_empty())
+    {
+        let real = real(path).map_err(Failure::System)?;
+        if real.starts_with(&folder.root) {
+            return Err(Failure::Unusable(format!(
+                "{what} {} is in {}, and nothing is written to a source: choose another {option}",
+                real.display(),
+                folder.root.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// If this process owns the data directory, everything happens here: workers and routes of this process.
+pub(super) fn settle(config: &mut Config) {
+    config.launcher.kind = "local";
+    config.launcher.credentials = "presigned";
+    config.preprocess.orchestrator_url = String::new();
+    config.preprocess.worker_url = String::new();
+    let pipeline = &mut config.pipeline;
+    for url in [
+        &mut pipeline.organizer_url,
+        &mut pipeline.ocr_url,
+        &mut pipeline.pinax_url,
+        &mut pipeline.description_url,
+    ] {
+        url.clear();
+    }
+    if config.preprocess.cdn_public_url.is_empty() {
+        // Wherever a server is on this data: what is written into a collection names no address that may change.
+        config.preprocess.cdn_public_url = "/preprocess".to_owned();
+    }
+}
