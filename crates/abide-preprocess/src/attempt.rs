@@ -6,7 +6,7 @@ use crate::jobs;
 use crate::limits::PAGES_PER_PART;
 use crate::parts;
 use crate::refusal::No;
-use crate::report::{PageOutput, Report, ReportStatus};
+use crate::report::{Hindrance, PageOutput, Report, ReportStatus};
 use crate::rows;
 use crate::state::Step;
 use crate::task::{Task, TaskEvent};
@@ -97,12 +97,26 @@ impl Batch {
             ReportStatus::Error => {
                 let reason = report.error.as_deref().filter(|reason| !reason.is_empty());
                 let reason = cut_reason(reason.unwrap_or("the worker gave no reason")).to_owned();
-                TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
+                match report.hindered_by {
+                    Some(by) if self.is_waited_for(by) => TaskEvent::NotNow { reason },
+                    Some(_) | None => {
+                        TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
+                    }
+                }
             }
             ReportStatus::Success => match self.wrong_with(task, &report, in_parts, prefix) {
                 None => TaskEvent::Completed { report: Box::new(report), in_parts },
                 Some(reason) => TaskEvent::Failed { reason, retryable: true },
             },
+        }
+    }
+
+    /// Whether what hindered a worker is the same for every task, and somebody will look after it. A machine of its own that is
+    /// too small for a task is so each time.
+    fn is_waited_for(&self, by: Hindrance) -> bool {
+        match by {
+            Hindrance::Bucket => true,
+            Hindrance::Machine => self.options.shares_disk,
         }
     }
 
@@ -113,6 +127,7 @@ impl Batch {
         };
         let paged = pages.map_or(Ok(()), |pages| {
             report.check_pages(0)?;
+            report.check_first()?;
             report.check_count(pages)
         });
         let accepted = || self.phases[task.phase].accepts(&task.input, report);
@@ -145,7 +160,8 @@ impl Batch {
     ) -> Result<Reply, Halt<No>> {
         let task = self.proven(turn, attempt, signature)?;
         if !is_live(turn, attempt, &task)? {
-            return Err(No::UnknownTask(task.task_id).into());
+            let AttemptRef { task_id, attempt, .. } = attempt.clone();
+            return Err(No::Over { task_id, attempt }.into());
         }
         Ok(Reply::Check(Box::new(CheckAnswer { input: task.input, asset_id: task.asset_id })))
     }
