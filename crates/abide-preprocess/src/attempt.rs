@@ -6,7 +6,7 @@ use crate::jobs;
 use crate::limits::PAGES_PER_PART;
 use crate::parts;
 use crate::refusal::No;
-use crate::report::{Hindrance, PageOutput, Report, ReportStatus};
+use crate::report::{PageOutput, Report, ReportStatus};
 use crate::rows;
 use crate::state::Step;
 use crate::task::{Task, TaskEvent};
@@ -98,7 +98,7 @@ impl Batch {
                 let reason = report.error.as_deref().filter(|reason| !reason.is_empty());
                 let reason = cut_reason(reason.unwrap_or("the worker gave no reason")).to_owned();
                 match report.hindered_by {
-                    Some(by) if self.is_waited_for(by) => TaskEvent::NotNow { reason },
+                    Some(by) if by.is_waited_for(self.options.shares_disk) => TaskEvent::NotNow { reason },
                     Some(_) | None => {
                         TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
                     }
@@ -108,15 +108,6 @@ impl Batch {
                 None => TaskEvent::Completed { report: Box::new(report), in_parts },
                 Some(reason) => TaskEvent::Failed { reason, retryable: true },
             },
-        }
-    }
-
-    /// Whether what hindered a worker is the same for every task, and somebody will look after it. A machine of its own that is
-    /// too small for a task is so each time.
-    fn is_waited_for(&self, by: Hindrance) -> bool {
-        match by {
-            Hindrance::Bucket => true,
-            Hindrance::Machine => self.options.shares_disk,
         }
     }
 

@@ -88,9 +88,12 @@ impl Service {
         let succeeded = report.status == ReportStatus::Success;
         let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
         let task_id = attempt.task_id.clone();
+        let hindered = report.hindered_by.filter(|by| by.is_waited_for(self.shares_disk()));
+        let hindrance = hindered.and(report.error.clone());
         let answer = bring(&self.site().await, batch, attempt, signature, report).await?;
         self.metrics().called_back(&task_id, succeeded, pixels.unwrap_or(0));
         self.heard().came(&task_id);
+        self.note_hindrance(hindrance.as_deref());
         Ok(answer)
     }
 

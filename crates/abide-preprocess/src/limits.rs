@@ -40,6 +40,6 @@ pub const PART_BYTES: usize = 128 * 1024;
 /// Blobs of one report that are looked for at a time.
 pub const LOOKS_AT_A_TIME: usize = 32;
 /// Bytes that must be free where workers and buckets write before a worker is started.
-pub const ROOM_BYTES: u64 = 32 * 1024 * 1024;
+pub const ROOM_BYTES: u64 = 8 * 1024 * 1024;
 /// How long nothing is started where there is no room.
-pub const ROOM_REST_MS: i64 = 10_000;
+pub const ROOM_REST_MS: i64 = 5_000;

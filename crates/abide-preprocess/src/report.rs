@@ -118,6 +118,18 @@ pub struct RefData {
     pub filename: Option<String>,
 }
 
+impl Hindrance {
+    /// Whether it is the same for every task, and somebody will look after it. A machine of its own that is too small for a task
+    /// is so each time.
+    #[must_use]
+    pub const fn is_waited_for(self, shares_disk: bool) -> bool {
+        match self {
+            Hindrance::Bucket => true,
+            Hindrance::Machine => shares_disk,
+        }
+    }
+}
+
 impl Report {
     /// A report of success with nothing in it yet.
     #[must_use]

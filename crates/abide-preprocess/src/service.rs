@@ -112,6 +112,7 @@ pub struct Service {
 
 struct Shared {
     buckets: Buckets,
+    shares_disk: bool,
     phases: Phases,
     site: watch::Sender<Option<Site>>,
     metrics: Metrics,
@@ -134,6 +135,7 @@ impl Service {
         registry.object(Batch::with_phases(options, phases))?;
         let shared = Shared {
             buckets: buckets.clone(),
+            shares_disk,
             phases,
             site: watch::channel(None).0,
             metrics: Metrics::default(),
@@ -183,10 +185,16 @@ impl Service {
         self.shared.phases
     }
 
-    /// What workers wait for, while they do: room on a disk. They go on by themselves when there is some.
+    /// What workers wait for: room on a disk. They go on by themselves when there is some, and this is nothing again when the
+    /// first of them has called back.
     #[must_use]
     pub fn hindrance(&self) -> watch::Receiver<Option<String>> {
         self.shared.hindrance.subscribe()
+    }
+
+    /// Whether workers write to the disks of this machine.
+    pub(crate) fn shares_disk(&self) -> bool {
+        self.shared.shares_disk
     }
 
     /// Notes what workers wait for, or that nothing is in their way.

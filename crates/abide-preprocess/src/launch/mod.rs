@@ -97,7 +97,9 @@ impl Launching {
                 self.room_bytes
             )
         });
-        self.service.note_hindrance(no_room.as_deref());
+        if no_room.is_some() {
+            self.service.note_hindrance(no_room.as_deref());
+        }
         no_room
     }
 

@@ -176,7 +176,7 @@ fn a_reset_cancels_what_is_under_way_and_what_comes_late_changes_nothing() {
     assert_eq!(world.commits().len(), before);
     world.pass(day(1));
     assert_eq!(status(&mut world).status, "ERROR", "no alarm brings it back");
-    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    start(&mut world, vec![file("a.tif", "image/tiff"), file("b.tif", "image/tiff")]);
     let before = world.commits().len();
     assert!(
         callback(&mut world, &order.attempt, success(&order)).unwrap().ok,
