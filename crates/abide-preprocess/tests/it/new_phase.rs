@@ -87,10 +87,13 @@ fn the_page_shows_what_runs_here() {
     }
 }
 
+/// A phase, a file, what its worker may put for it, and what not.
+type Case<'a> = (&'a dyn Phase, &'a str, &'a [&'a str], &'a [&'a str]);
+
 #[test]
 fn workers_may_put_what_is_named_after_their_file() {
     let of = |name: &str| file(name, "audio/mpeg");
-    let cases: [(&dyn Phase, &str, &[&str], &[&str]); 4] = [
+    let cases: [Case; 4] = [
         (
             &AudioTranscription,
             "talk.mp3",
