@@ -1,7 +1,11 @@
 //! Pixels to JPEG and back.
 
+mod bits;
+mod block;
 mod decode;
 mod encode;
+mod frame;
+mod huffman;
 mod quick;
 mod segments;
 mod small;

@@ -35,7 +35,8 @@ impl Encoder {
                     Encoder::Small(Box::new(small))
                 }
                 Preset::Fast => {
-                    Encoder::Quick(Box::new(Quick::new((width, height), colour, attached, quality)))
+                    let quick = Quick::new((width.into(), height.into()), colour, attached, quality)?;
+                    Encoder::Quick(Box::new(quick))
                 }
             })
         })

@@ -16,6 +16,8 @@ impl Segment<'_> {
 
 /// The markers of a frame whose coefficients come in one order.
 pub(super) const FRAMES: [u8; 2] = [0xc0, 0xc1];
+/// The marker of codes.
+pub(super) const CODES: u8 = 0xc4;
 /// The marker of a scan.
 pub(super) const SCAN: u8 = 0xda;
 

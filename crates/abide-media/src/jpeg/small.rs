@@ -5,9 +5,6 @@
 //! mozjpeg itself holds all coefficients of a picture twice, goes through all ways to quantize a block, and writes each scan
 //! that might be good to measure it.
 
-mod bits;
-mod frame;
-mod huffman;
 mod quantize;
 mod scan;
 mod search;
@@ -15,8 +12,10 @@ mod transform;
 
 use std::io;
 
+use super::Preset;
+use super::block::unit;
+use super::frame::{self, Frame, PROGRESSIVE};
 use crate::pixels::{Attached, Colour};
-use frame::Frame;
 use quantize::{Plane, Quantizer};
 use transform::{Block, Table};
 
@@ -59,7 +58,7 @@ impl Small {
         attached: &Attached,
         quality: u8,
     ) -> io::Result<Small> {
-        let frame = Frame::of(colour, attached, quality)?;
+        let frame = Frame::read(&frame::sample(colour, attached, quality, Preset::Default)?)?;
         let unit = unit(colour);
         let component = |(index, of): (usize, &frame::Component)| {
             let halved = if index == 0 { 1 } else { 2 };
@@ -168,22 +167,14 @@ impl Small {
             .collect();
         let bytes: usize = found.iter().map(|(scan, ..)| scan.bytes()).sum();
         let mut out = Vec::with_capacity(bytes + bytes / 64 + (1 << 16));
-        self.frame.write(&mut out, self.width as u16, self.height as u16);
+        self.frame.write(&mut out, PROGRESSIVE, self.width as u16, self.height as u16);
         // Something of all colours is seen early: what each component begins with, then the rest.
         let (first, rest): (Vec<_>, Vec<_>) = found.iter().partition(|(scan, ..)| scan.is_first());
         for (scan, planes, id) in first.into_iter().chain(rest) {
-            scan.write(planes, *id, &mut out);
+            out = scan.write(planes, *id, out);
         }
         out.extend_from_slice(&[0xff, 0xd9]);
         Ok(out)
-    }
-}
-
-/// Pixels of the smallest part of a picture that has whole blocks of all components.
-fn unit(colour: Colour) -> usize {
-    match colour {
-        Colour::Gray => 8,
-        Colour::Rgb => 16,
     }
 }
 

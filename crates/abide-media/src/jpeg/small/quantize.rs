@@ -1,6 +1,6 @@
 //! Coefficients to whole numbers: those for which bits and deviation together are least.
 
-use super::huffman::Codes;
+use super::super::huffman::Codes;
 use super::transform::Block;
 
 /// Blocks of one component, row by row.

@@ -1,7 +1,7 @@
 //! One scan: some coefficients of a component, or some bits of them, counted and written.
 
-use super::bits::Writer;
-use super::huffman::Codes;
+use super::super::bits::Writer;
+use super::super::huffman::Codes;
 use super::quantize::Plane;
 
 /// Runs of blocks that end early are counted up to this.
@@ -50,8 +50,8 @@ impl Scan {
         self.part == Part::Means
     }
 
-    /// Writes it, of the component that is known by `id`.
-    pub(super) fn write(&self, planes: &[Plane], id: u8, out: &mut Vec<u8>) {
+    /// Appends it to a file, of the component that is known by `id`.
+    pub(super) fn write(&self, planes: &[Plane], id: u8, mut out: Vec<u8>) -> Vec<u8> {
         let (class, [from, to, high_low]) = match self.part {
             Part::Means => (0x00, [0, 0, 0]),
             Part::Others { from, to, low } => (0x10, [from as u8, to as u8, low as u8]),
@@ -64,7 +64,7 @@ impl Scan {
         out.extend_from_slice(&[0xff, 0xda, 0, 8, 1, id, 0, from, to, high_low]);
         let mut written = Written { codes: &self.codes, bits: Writer::new(out) };
         self.part.go(planes, &mut written);
-        written.bits.end();
+        written.bits.end()
     }
 }
 
@@ -91,7 +91,7 @@ impl Sink for Counted {
 
 struct Written<'a> {
     codes: &'a Codes,
-    bits: Writer<'a>,
+    bits: Writer,
 }
 
 impl Sink for Written<'_> {
@@ -101,7 +101,7 @@ impl Sink for Written<'_> {
     }
 
     fn bits(&mut self, bits: u32, count: u32) {
-        self.bits.put(bits, count);
+        self.bits.put(bits & ((1 << count) - 1), count);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Samples to coefficients: the discrete cosine transform of blocks of 8 × 8.
 
+use super::super::block::{Lanes, ORDER, transposed};
+
 /// The coefficients of a block in the order of a scan, each in units of its quantization step.
 #[derive(Clone, Copy)]
 pub(super) struct Block {
@@ -25,36 +27,11 @@ const COSINES: [f32; 8] = [
     0.097_545_16,
 ];
 
-/// Where the coefficients of a scan are in a block whose columns are together.
-const ORDER: [u8; 64] = order();
-
-const fn order() -> [u8; 64] {
-    let mut order = [0; 64];
-    let (mut at, mut diagonal) = (0, 0);
-    while diagonal < 15 {
-        let mut step = 0;
-        while step <= diagonal {
-            // Diagonals are gone through up and down by turns.
-            let down = if diagonal % 2 == 0 { diagonal - step } else { step };
-            let across = diagonal - down;
-            if down < 8 && across < 8 {
-                order[at] = (across * 8 + down) as u8;
-                at += 1;
-            }
-            step += 1;
-        }
-        diagonal += 1;
-    }
-    order
-}
-
 /// White, and what is white but for rounding, around zero.
 const WHITE: f32 = 127.0;
 const NEARLY_WHITE: f32 = 126.5;
 /// The most by which white is made whiter.
 const LIFT: f32 = 31.0;
-
-type Lanes = [f32; 8];
 
 /// Transforms along the first index, eight lanes at once.
 #[expect(clippy::needless_range_loop, reason = "the lane is the second index of each row")]
@@ -73,10 +50,6 @@ fn transform(x: &mut [Lanes; 8]) {
         x[5][lane] = t7 * c5 - t6 * c1 + t5 * c7 + t4 * c3;
         x[7][lane] = t7 * c7 - t6 * c5 + t5 * c3 - t4 * c1;
     }
-}
-
-fn transposed(x: &[Lanes; 8]) -> [Lanes; 8] {
-    std::array::from_fn(|row| std::array::from_fn(|column| x[column][row]))
 }
 
 /// How a component is quantized.

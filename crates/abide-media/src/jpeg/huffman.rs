@@ -1,9 +1,9 @@
-//! Codes for symbols by how often they occur: the shortest that JPEG allows.
+//! Codes for symbols, the shortest that JPEG allows among them.
 
 /// The longest code.
 const LONGEST: usize = 16;
 
-/// A code for each symbol that occurs.
+/// A code for each symbol that may occur.
 #[derive(Clone, Debug)]
 pub(super) struct Codes {
     /// How many codes have each length, from 1.
@@ -21,7 +21,11 @@ impl Codes {
         // The most frequent first, and among equals the smallest.
         present.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         let of_length = lengths(&present);
-        let symbols: Vec<u8> = present.iter().map(|(symbol, _)| *symbol).collect();
+        Codes::new(of_length, present.iter().map(|(symbol, _)| *symbol).collect())
+    }
+
+    /// The codes of such lengths, as a file names them.
+    pub(super) fn new(of_length: [u8; LONGEST], symbols: Vec<u8>) -> Codes {
         let mut code = Box::new([(0, 0); 256]);
         let (mut next, mut rest) = (0_u32, symbols.iter());
         for (length, count) in (1_u8..).zip(of_length) {

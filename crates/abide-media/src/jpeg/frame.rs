@@ -3,15 +3,22 @@
 use std::io;
 
 use mozjpeg::compress::CompressStarted;
+use mozjpeg::qtable::{AnnexK_Chroma, AnnexK_Luma};
 use mozjpeg::{ColorSpace, Compress, Marker, PixelDensity, PixelDensityUnit};
 
-use super::super::segments::{FRAMES, segments};
+use super::Preset;
+use super::segments::{FRAMES, segments};
 use crate::pixels::{Attached, Colour, Length};
 
 /// Bytes of a profile that one marker holds, beside its name and number.
 const PROFILE_PIECE: usize = 65_533 - 14;
 /// The marker of quantization tables.
 const TABLES: u8 = 0xdb;
+
+/// The marker of a frame in one scan that every decoder reads.
+pub(super) const BASELINE: u8 = 0xc0;
+/// The marker of a frame in scans that add to each other.
+pub(super) const PROGRESSIVE: u8 = 0xc2;
 
 /// The head of a file.
 pub(super) struct Frame {
@@ -30,39 +37,56 @@ pub(super) struct Component {
     pub(super) steps: [u16; 64],
 }
 
-fn torn() -> io::Error {
+/// What mozjpeg wrote is not a JPEG.
+pub(super) fn torn() -> io::Error {
     io::Error::other("the encoder gave what cannot be read")
 }
 
-impl Frame {
-    /// The head of a picture of such colours.
-    pub(super) fn of(colour: Colour, attached: &Attached, quality: u8) -> io::Result<Frame> {
-        let mut compress = Compress::new(match colour {
-            Colour::Gray => ColorSpace::JCS_GRAYSCALE,
-            Colour::Rgb => ColorSpace::JCS_RGB,
-        });
-        compress.set_size(1, 1);
-        compress.set_quality(f32::from(quality));
-        compress.set_optimize_scans(false);
-        if colour == Colour::Rgb {
-            compress.set_chroma_sampling_pixel_sizes((2, 2), (2, 2));
+/// A picture of one pixel. Up to its pixels it says what a larger one says, but for the size.
+pub(super) fn sample(
+    colour: Colour,
+    attached: &Attached,
+    quality: u8,
+    preset: Preset,
+) -> io::Result<Vec<u8>> {
+    let mut compress = Compress::new(match colour {
+        Colour::Gray => ColorSpace::JCS_GRAYSCALE,
+        Colour::Rgb => ColorSpace::JCS_RGB,
+    });
+    let quality = f32::from(quality);
+    compress.set_size(1, 1);
+    match preset {
+        Preset::Default => {
+            compress.set_quality(quality);
+            compress.set_optimize_scans(false);
         }
-        if let Some(resolution) = attached.resolution {
-            let unit = match resolution.per {
-                Length::Inch => PixelDensityUnit::Inches,
-                Length::Centimetre => PixelDensityUnit::Centimeters,
-            };
-            compress.set_pixel_density(PixelDensity { unit, x: resolution.across, y: resolution.down });
+        Preset::Fast => {
+            compress.set_fastest_defaults();
+            compress.set_luma_qtable(&AnnexK_Luma.scaled(quality, quality));
+            compress.set_chroma_qtable(&AnnexK_Chroma.scaled(quality, quality));
         }
-        let mut started = compress.start_compress(Vec::new())?;
-        if let Some(profile) = &attached.profile {
-            write_profile(&mut started, profile);
-        }
-        started.write_scanlines(&[0, 0, 0][..colour.channels()])?;
-        Frame::read(&started.finish()?)
     }
+    if colour == Colour::Rgb {
+        compress.set_chroma_sampling_pixel_sizes((2, 2), (2, 2));
+    }
+    if let Some(resolution) = attached.resolution {
+        let unit = match resolution.per {
+            Length::Inch => PixelDensityUnit::Inches,
+            Length::Centimetre => PixelDensityUnit::Centimeters,
+        };
+        compress.set_pixel_density(PixelDensity { unit, x: resolution.across, y: resolution.down });
+    }
+    let mut started = compress.start_compress(Vec::new())?;
+    if let Some(profile) = &attached.profile {
+        write_profile(&mut started, profile);
+    }
+    started.write_scanlines(&[0, 0, 0][..colour.channels()])?;
+    started.finish()
+}
 
-    fn read(jpeg: &[u8]) -> io::Result<Frame> {
+impl Frame {
+    /// The frame of a file whose coefficients come in one order.
+    pub(super) fn read(jpeg: &[u8]) -> io::Result<Frame> {
         let mut tables = [None; 4];
         for segment in segments(jpeg) {
             if segment.marker == TABLES {
@@ -82,11 +106,11 @@ impl Frame {
         Err(torn())
     }
 
-    /// Writes the head of a progressive file of this size.
-    pub(super) fn write(&self, out: &mut Vec<u8>, width: u16, height: u16) {
+    /// Writes the head of a file of this size, up to its first scan, whose frame has this marker.
+    pub(super) fn write(&self, out: &mut Vec<u8>, marker: u8, width: u16, height: u16) {
         out.extend_from_slice(&self.before);
         let length = (self.header.len() + 2) as u16;
-        out.extend_from_slice(&[0xff, 0xc2]);
+        out.extend_from_slice(&[0xff, marker]);
         out.extend_from_slice(&length.to_be_bytes());
         out.push(self.header[0]);
         out.extend_from_slice(&height.to_be_bytes());
