@@ -106,6 +106,15 @@ impl Bucket {
         }
     }
 
+    /// Bytes that a directory's disk still takes; none of an S3 service, which says so when it is full.
+    #[must_use]
+    pub fn free_bytes(&self) -> Option<u64> {
+        match &self.0 {
+            Place::Directory { root, .. } => crate::room::free_bytes(root),
+            Place::S3(_) => None,
+        }
+    }
+
     /// What a blob is said to be; a directory keeps no such thing.
     fn attributes(&self, content_type: &str) -> Attributes {
         match &self.0 {
@@ -203,13 +212,10 @@ impl Bucket {
                 let (source, at) = (source.to_owned(), key.clone());
                 let brought = tokio::task::spawn_blocking(move || place(&source, &to, sharing));
                 let brought = brought.await.map_err(std::io::Error::other).and_then(|brought| brought);
-                brought.map_err(|error| BlobError::Failed { key: at.to_string(), reason: error.to_string() })
+                brought.map_err(|error| BlobError::of_file(&at, &error))
             }
             Place::S3(_) => {
-                let failed = |error: std::io::Error| BlobError::Failed {
-                    key: key.to_string(),
-                    reason: error.to_string(),
-                };
+                let failed = |error: std::io::Error| BlobError::of_file(key, &error);
                 let file = tokio::fs::File::open(source).await.map_err(failed)?;
                 let pieces = futures_util::stream::try_unfold(file, |mut file| async move {
                     let mut piece = vec![0; 256 * 1024];
@@ -275,8 +281,7 @@ impl Bucket {
         if found.bytes > bound {
             return Err(BlobError::TooLarge { key: key.clone(), bytes: found.bytes, bound });
         }
-        let failed =
-            |error: std::io::Error| BlobError::Failed { key: key.to_string(), reason: error.to_string() };
+        let failed = |error: std::io::Error| BlobError::of_file(key, &error);
         let mut file = tokio::fs::File::create(to).await.map_err(failed)?;
         while let Some(piece) = stream.next().await {
             file.write_all(&piece?).await.map_err(failed)?;

@@ -1,6 +1,8 @@
 //! How a bucket can fail.
 
 use crate::key::Key;
+use std::error::Error;
+use std::io;
 
 /// A key that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +33,14 @@ pub enum BlobError {
         /// How large it may be.
         bound: u64,
     },
+    /// The directory's disk takes no more.
+    #[error("the bucket has no room for {key}: {reason}")]
+    Full {
+        /// For which key.
+        key: String,
+        /// What the system says.
+        reason: String,
+    },
     /// The directory or the service failed.
     #[error("the bucket failed at {key}: {reason}")]
     Failed {
@@ -53,7 +63,20 @@ impl BlobError {
     pub(crate) fn at(key: &Key, error: object_store::Error) -> BlobError {
         match error {
             object_store::Error::NotFound { .. } => BlobError::NotFound(key.clone()),
+            other if is_full(&other) => BlobError::Full { key: key.to_string(), reason: other.to_string() },
             other => BlobError::Failed { key: key.to_string(), reason: other.to_string() },
         }
     }
+
+    pub(crate) fn of_file(key: &Key, error: &io::Error) -> BlobError {
+        let (key, reason) = (key.to_string(), error.to_string());
+        if is_full(error) { BlobError::Full { key, reason } } else { BlobError::Failed { key, reason } }
+    }
+}
+
+/// Whether an error, or what it came of, is that of a disk without room.
+fn is_full(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }

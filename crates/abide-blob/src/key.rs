@@ -35,6 +35,12 @@ impl Key {
         if text.split('/').any(|segment| segment.len() > SEGMENT_BYTES) {
             return Err(bad("a part between slashes is longer than 240 bytes"));
         }
+        if text.split('/').any(str::is_empty) {
+            return Err(bad("there is nothing between two of its slashes"));
+        }
+        if let Some(dots) = text.split('/').find(|segment| matches!(*segment, "." | "..")) {
+            return Err(bad(&format!("{dots:?} between slashes is no name")));
+        }
         // Parsed, not made: making one would percent-encode what is not ASCII, and other tools would see another name.
         Path::parse(text).map(Key).map_err(|error| bad(&error.to_string()))
     }

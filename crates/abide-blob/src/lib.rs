@@ -11,10 +11,12 @@ mod bucket;
 mod error;
 mod key;
 mod reference;
+mod room;
 mod signer;
 mod unfinished;
 
 pub use bucket::{Bucket, ByteStream, Found, S3Options};
 pub use error::{BadKey, BlobError};
 pub use key::Key;
-pub use signer::{Access, Signer, WrongSignature};
+pub use room::free_bytes;
+pub use signer::{Access, Loan, Signer, WrongSignature};

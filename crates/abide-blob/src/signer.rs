@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 
-/// What stays as it is in a path.
+/// What stays as it is in a path, and in what follows it.
 const IN_PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What a URL allows.
@@ -26,6 +26,27 @@ impl Access {
             Access::Get => "GET",
             Access::Put => "PUT",
         }
+    }
+}
+
+/// What a URL lends: one way into one blob, for a while.
+#[derive(Debug, Clone, Copy)]
+pub struct Loan<'a> {
+    /// The bucket, by the name that its server has for it.
+    pub bucket: &'a str,
+    /// The blob.
+    pub key: &'a Key,
+    /// What may be done.
+    pub access: Access,
+    /// Until when.
+    pub ends_at: Time,
+    /// To whom, in words of whoever checks it; empty if to anybody who has the URL.
+    pub holder: &'a str,
+}
+
+impl Loan<'_> {
+    fn parts<'a>(&'a self, ends_at: &'a str) -> [&'a str; 6] {
+        ["blob", self.access.method(), self.bucket, self.key.as_str(), ends_at, self.holder]
     }
 }
 
@@ -82,28 +103,20 @@ impl Signer {
         mac
     }
 
-    /// A URL below `base` that allows `access` to one key until `ends_at`: `{base}/{bucket}/{key}?ends_at=…&signature=…`.
+    /// A URL below `base` for a loan: `{base}/{bucket}/{key}?ends_at=…&holder=…&signature=…`.
     #[must_use]
-    pub fn url(&self, base: &str, bucket: &str, key: &Key, access: Access, ends_at: Time) -> String {
-        let signature = self.sign(&["blob", access.method(), bucket, key.as_str(), &ends_at.to_string()]);
-        let path = utf8_percent_encode(key.as_str(), IN_PATH);
-        format!("{base}/{bucket}/{path}?ends_at={ends_at}&signature={signature}")
+    pub fn url(&self, base: &str, loan: &Loan<'_>) -> String {
+        let Loan { bucket, key, ends_at, holder, .. } = loan;
+        let signature = self.sign(&loan.parts(&ends_at.to_string()));
+        let [path, holder] = [key.as_str(), *holder].map(|text| utf8_percent_encode(text, IN_PATH));
+        format!("{base}/{bucket}/{path}?ends_at={ends_at}&holder={holder}&signature={signature}")
     }
 
-    /// Checks what came with a URL.
-    pub fn check(
-        &self,
-        bucket: &str,
-        key: &Key,
-        access: Access,
-        ends_at: Time,
-        signature: &str,
-        now: Time,
-    ) -> Result<(), WrongSignature> {
-        let parts = ["blob", access.method(), bucket, key.as_str(), &ends_at.to_string()];
-        if !self.verify(&parts, signature) {
+    /// Checks the signature that came with a URL for a loan.
+    pub fn check(&self, loan: &Loan<'_>, signature: &str, now: Time) -> Result<(), WrongSignature> {
+        if !self.verify(&loan.parts(&loan.ends_at.to_string()), signature) {
             return Err(WrongSignature::Forged);
         }
-        if now > ends_at { Err(WrongSignature::Ended(ends_at)) } else { Ok(()) }
+        if now > loan.ends_at { Err(WrongSignature::Ended(loan.ends_at)) } else { Ok(()) }
     }
 }

@@ -118,6 +118,9 @@ fn shape(bytes: &[u8], format: Format, bounds: &Bounds) -> Result<Shape, MediaEr
         let header = jpeg::header(bytes)?;
         (header.width, header.height, header.orientation, header.profile)
     } else {
+        if let Some((width, height)) = png_sides(bytes).filter(|_| format == Format::Png) {
+            within("the image in pixels", u64::from(width) * u64::from(height), bounds.pixels)?;
+        }
         let mut decoder =
             reader(bytes, format, bounds)?.into_decoder().map_err(|error| refused(error, format))?;
         let (width, height) = decoder.dimensions();
@@ -135,6 +138,12 @@ fn shape(bytes: &[u8], format: Format, bounds: &Bounds) -> Result<Shape, MediaEr
     let memory_bytes = bytes.len() as u64 + pixels.saturating_mul(11);
     within("the memory to convert the image in bytes", memory_bytes, bounds.memory_bytes)?;
     Ok(Shape { width, height, orientation, profile, memory_bytes })
+}
+
+/// The sides that the first chunk of a PNG claims. What its decoder says of those that are too large, nobody understands.
+fn png_sides(bytes: &[u8]) -> Option<(u32, u32)> {
+    let side = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
+    Some((side(16)?, side(20)?))
 }
 
 fn reader<'a>(
@@ -217,10 +226,19 @@ fn scale(raster: &Raster, width: u32, height: u32) -> Result<Raster, MediaError>
 }
 
 fn refused(error: image::ImageError, format: Format) -> MediaError {
+    let format = format.name();
     match error {
         image::ImageError::Unsupported(error) => {
-            MediaError::unsupported(format!("this kind of {} ({error})", format.name()))
+            MediaError::unsupported(format!("this kind of {format} ({error})"))
         }
-        error => MediaError::damaged(format!("its {} data cannot be read ({error})", format.name())),
+        image::ImageError::Limits(_) => {
+            MediaError::damaged(format!("its {format} data asks for more memory than an image may take"))
+        }
+        image::ImageError::IoError(_)
+        | image::ImageError::Decoding(_)
+        | image::ImageError::Encoding(_)
+        | image::ImageError::Parameter(_) => {
+            MediaError::damaged(format!("its {format} data is wrong or ends too early"))
+        }
     }
 }

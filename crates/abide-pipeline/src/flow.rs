@@ -14,8 +14,8 @@ use abide_core::job::NewJob;
 use abide_core::limits::cut_reason;
 use abide_core::name::UniqueKey;
 use abide_core::object::ObjectKey;
-use abide_engine::{Halt, Turn};
-use abide_preprocess::BatchId;
+use abide_engine::{Halt, Object, Turn};
+use abide_preprocess::{Batch, BatchId, ToBatch};
 use serde::{Deserialize, Serialize};
 
 /// An entry of a batch's log: how far it is, about a hundred times in each phase.
@@ -131,6 +131,11 @@ impl<'a, 't> Flow<'a, 't> {
     fn finish(&mut self) -> Result<(), Halt<No>> {
         self.state.step = Step::Done;
         self.state.completed_at = Some(self.turn.now());
+        if rows::message(self.turn)?.is_preprocessed() {
+            // Whoever preprocessed it may empty its staging.
+            let to = ObjectKey::new(Batch::KIND, self.batch_id()?.as_str())?;
+            self.turn.send(&to, &ToBatch::Taken)?;
+        }
         self.log()
     }
 

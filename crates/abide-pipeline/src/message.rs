@@ -112,7 +112,7 @@ impl IngestMessage {
         let message = IngestMessage::deserialize(body);
         let message = message.map_err(|error| BadMessage::Unreadable(error.to_string()))?;
         message.check()?;
-        if message.pis.is_empty() && message.manifest_r2_key.is_none() {
+        if message.is_preprocessed() {
             return Err(BadMessage::Nothing);
         }
         Ok(message)
@@ -131,6 +131,12 @@ impl IngestMessage {
         let read = read.map_err(|error| BadMessage::Unreadable(error.to_string()))?;
         read.check()?;
         Ok(read)
+    }
+
+    /// Whether its files are those of a finished preprocessing of the same batch.
+    #[must_use]
+    pub fn is_preprocessed(&self) -> bool {
+        self.pis.is_empty() && self.manifest_r2_key.is_none()
     }
 
     fn check(&self) -> Result<(), BadMessage> {

@@ -97,7 +97,12 @@ impl Batch {
             ReportStatus::Error => {
                 let reason = report.error.as_deref().filter(|reason| !reason.is_empty());
                 let reason = cut_reason(reason.unwrap_or("the worker gave no reason")).to_owned();
-                TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
+                match report.hindered_by {
+                    Some(by) if by.is_waited_for(self.options.shares_disk) => TaskEvent::NotNow { reason },
+                    Some(_) | None => {
+                        TaskEvent::Failed { reason, retryable: report.retryable.unwrap_or(true) }
+                    }
+                }
             }
             ReportStatus::Success => match self.wrong_with(task, &report, in_parts, prefix) {
                 None => TaskEvent::Completed { report: Box::new(report), in_parts },
@@ -113,6 +118,7 @@ impl Batch {
         };
         let paged = pages.map_or(Ok(()), |pages| {
             report.check_pages(0)?;
+            report.check_first()?;
             report.check_count(pages)
         });
         let accepted = || self.phases[task.phase].accepts(&task.input, report);
@@ -145,7 +151,8 @@ impl Batch {
     ) -> Result<Reply, Halt<No>> {
         let task = self.proven(turn, attempt, signature)?;
         if !is_live(turn, attempt, &task)? {
-            return Err(No::UnknownTask(task.task_id).into());
+            let AttemptRef { task_id, attempt, .. } = attempt.clone();
+            return Err(No::Over { task_id, attempt }.into());
         }
         Ok(Reply::Check(Box::new(CheckAnswer { input: task.input, asset_id: task.asset_id })))
     }

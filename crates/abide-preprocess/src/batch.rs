@@ -12,7 +12,7 @@ use crate::refusal::No;
 use crate::rows::{self, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{Delivery, State, Step};
-use crate::task::{Task, TaskEvent};
+use crate::task::{Moved, Task, TaskEvent};
 use abide_core::event::{Event as EngineEvent, Sender};
 use abide_core::job::{JobOutcome, JobState};
 use abide_core::limits::cut_reason;
@@ -26,8 +26,10 @@ use serde::{Deserialize, Serialize};
 const TICK: &str = "tick";
 /// The alarm that empties staging.
 const SWEEP: &str = "sweep";
+/// The shortest time until a batch that goes on is looked at again.
+const SWEEP_AGAIN_MS: i64 = 60_000;
 
-/// What a batch sends itself.
+/// What a batch is sent, by itself and by those around it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToBatch {
@@ -44,6 +46,8 @@ pub enum ToBatch {
     },
     /// Cancel what is with launchers, and go on until nothing is.
     Cancel,
+    /// From whoever was told of the finished batch: nothing of its staging is read any more.
+    Taken,
 }
 
 /// A kind of object that takes a batch of files through phases.
@@ -101,16 +105,14 @@ impl Object for Batch {
             ToBatch::Tick => self.tick(turn),
             ToBatch::Spread { task_id, from } => self.spread(turn, &task_id, from),
             ToBatch::Cancel => cancel_live(turn),
+            ToBatch::Taken => self.taken(turn),
         }
     }
 
     fn alarm(&self, turn: &mut Turn<'_>, name: &str, _at: Time) -> Result<(), Halt<No>> {
         match name {
             TICK => self.tick(turn),
-            SWEEP => {
-                let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-                Ok(turn.enqueue(jobs::sweep(&message)?)?)
-            }
+            SWEEP => self.sweep(turn),
             _ => Ok(()),
         }
     }
@@ -214,6 +216,9 @@ impl Batch {
             JobState::Done => match outcome.result.as_ref().map(|result| result.decode::<Ended>()) {
                 Some(Ok(Ended::Exited)) => failed("its worker ended without calling back".to_owned()),
                 Some(Ok(Ended::Failed { reason })) => failed(cut_reason(&reason).to_owned()),
+                Some(Ok(Ended::NoRoom { reason })) => {
+                    TaskEvent::NotNow { reason: cut_reason(&reason).to_owned() }
+                }
                 Some(Err(_)) | None => failed("its launcher said nothing that can be read".to_owned()),
             },
             JobState::Failed => return self.phase_failed(turn, flow, &task, &reason),
@@ -252,7 +257,8 @@ impl Batch {
             flow.state.paused_until = Some(now.plus_ms(wait_ms));
             turn.set_alarm(TICK, now.plus_ms(wait_ms))?;
         }
-        flow.apply(turn, task, task.attempt, TaskEvent::NotBegun)?;
+        let not_now = TaskEvent::NotNow { reason: cut_reason(reason).to_owned() };
+        flow.apply(turn, task, task.attempt, not_now)?;
         flow.save(turn)
     }
 
@@ -352,6 +358,26 @@ impl Batch {
         flow.save(turn)
     }
 
+    /// Whoever was told of the batch is through with it. One that was never there has nothing to empty.
+    fn taken(&self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+        let state = turn.get::<State>(STATE)?;
+        if state.is_some_and(|state| !matches!(state.step, Step::Error { .. })) {
+            turn.set_alarm(SWEEP, turn.now().plus_ms(self.options.staging_kept_ms))?;
+        }
+        Ok(())
+    }
+
+    /// Empties staging, or waits again if the batch goes on: a task is tried again, or it is not delivered.
+    fn sweep(&self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+        let state = rows::state(turn)?;
+        if state.step == Step::Done && state.delivery == Some(Delivery::Delivered) {
+            let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
+            return Ok(turn.enqueue(jobs::sweep(&message)?)?);
+        }
+        let again_ms = self.options.staging_kept_ms.max(SWEEP_AGAIN_MS);
+        Ok(turn.set_alarm(SWEEP, turn.now().plus_ms(again_ms))?)
+    }
+
     /// Tries a failed task again. A batch that was done goes on until it is done again.
     fn retry(&self, turn: &mut Turn<'_>, task_id: &str) -> Result<Reply, Halt<No>> {
         let mut flow = self.flow(turn)?;
@@ -367,7 +393,6 @@ impl Batch {
             return Err(No::NotFailed(task.task_id).into());
         }
         if flow.state.step == Step::Done {
-            turn.clear_alarm(SWEEP)?;
             flow.state.completed_at = None;
             flow.state.delivery = None;
         }
@@ -405,24 +430,35 @@ fn reset(turn: &mut Turn<'_>) -> Result<Reply, Halt<No>> {
 }
 
 /// The batch has ended for a reason.
-fn end(turn: &mut Turn<'_>, state: State, error: String) -> Result<(), Halt<No>> {
+fn end(turn: &mut Turn<'_>, mut state: State, error: String) -> Result<(), Halt<No>> {
     let now = turn.now();
+    let phase = Some(state.shown());
+    for counts in &mut state.counts {
+        counts.live = 0;
+    }
     turn.clear_alarm(TICK)?;
     turn.clear_alarm(SWEEP)?;
     turn.cancel(&UniqueKey::new(jobs::MANIFEST_KEY)?);
     turn.cancel(&UniqueKey::new(jobs::finalize_key(state.finishes))?);
     turn.append(&flow::Note::ended(&error))?;
-    turn.put(STATE, &State { step: Step::Error { error }, updated_at: now, delivery: None, ..state })?;
+    turn.put(STATE, &State { step: Step::Error { error, phase }, updated_at: now, delivery: None, ..state })?;
     cancel_live(turn)
 }
 
 /// Cancels jobs of tasks, a part at a time: whoever runs them stops its process or destroys its machine.
 fn cancel_live(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
-    let live = turn.scan::<String>(LIVE, None, CANCELLED_PER_TURN / 2)?;
-    let more = live.len() == CANCELLED_PER_TURN / 2;
+    let live = turn.scan::<String>(LIVE, None, CANCELLED_PER_TURN)?;
+    let more = live.len() == CANCELLED_PER_TURN;
+    let now = turn.now();
     for (key, job) in live {
         turn.cancel(&UniqueKey::new(job)?);
         turn.delete(&key);
+        let task_key = rows::task_of_live(&key);
+        let task = turn.get::<Task>(&task_key)?;
+        let stopped = task.and_then(|task| task.after(task.attempt, TaskEvent::Stopped, now));
+        if let Some(Moved::Same(task)) = stopped {
+            turn.put(&task_key, &task)?;
+        }
     }
     if more {
         let me = turn.object().clone();

@@ -1,6 +1,7 @@
 //! The two buckets of the service, and how a worker outside gets at one blob of them.
 
-use abide_blob::{Access, BlobError, Bucket, Key, Signer};
+use crate::holder::Holder;
+use abide_blob::{Access, BlobError, Bucket, Key, Loan, Signer};
 use abide_core::time::Time;
 use std::time::Duration;
 
@@ -31,6 +32,17 @@ impl Which {
     }
 }
 
+/// What a URL is lent for.
+#[derive(Debug, Clone, Copy)]
+pub enum Lent<'a> {
+    /// To read a blob.
+    ToRead,
+    /// To put one.
+    ToPut,
+    /// To put one as long as this attempt is under way.
+    ToPutBy(&'a Holder),
+}
+
 /// Staging and archive. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Buckets {
@@ -52,20 +64,26 @@ impl Buckets {
         }
     }
 
-    /// A URL that allows `access` to one key for so long: of the S3 service, or of our own server at `base`.
+    /// A URL for one key, for so long: of the S3 service, or of our own server at `base`. Ours ends with the attempt that it
+    /// was lent to; an S3 service knows nothing of attempts, and its own ends by time alone.
     pub async fn lend(
         &self,
         base: &str,
-        which: Which,
-        key: &Key,
-        access: Access,
+        (which, key): (Which, &Key),
+        lent: Lent<'_>,
         now: Time,
         for_how_long: Duration,
     ) -> Result<String, BlobError> {
+        let (access, holder) = match lent {
+            Lent::ToRead => (Access::Get, String::new()),
+            Lent::ToPut => (Access::Put, String::new()),
+            Lent::ToPutBy(holder) => (Access::Put, holder.to_string()),
+        };
         if let Some(url) = self.get(which).presigned(key, access, for_how_long).await? {
             return Ok(url);
         }
         let ends_at = now.plus_ms(i64::try_from(for_how_long.as_millis()).unwrap_or(i64::MAX / 2));
-        Ok(self.signer.url(&format!("{base}/blob"), which.as_str(), key, access, ends_at))
+        let loan = Loan { bucket: which.as_str(), key, access, ends_at, holder: &holder };
+        Ok(self.signer.url(&format!("{base}/blob"), &loan))
     }
 }

@@ -1,10 +1,14 @@
-//! Callbacks on their way in: a worker's report to its batch, in parts if it is long, and a hint to whoever waits for it.
+//! Callbacks on their way in: what a report names is looked for, the report goes to its batch, in parts if it is long, and
+//! whoever waits for it gets a hint.
 
 use crate::calls::{AttemptRef, Call, HaveAnswer, OkAnswer};
+use crate::jobs;
 use crate::limits::{PAGES_PER_PART, PART_BYTES, REPORT_PAGES};
+use crate::made;
 use crate::report::{PageOutput, Report, ReportStatus};
 use crate::service::Service;
 use crate::site::Site;
+use abide_blob::BlobError;
 use abide_engine::CallError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -58,22 +62,60 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// A report did not reach its batch.
+#[derive(Debug, thiserror::Error)]
+pub enum CallbackError {
+    /// The batch does not take it, or cannot now.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// Whether its outputs are there cannot be seen now.
+    #[error(transparent)]
+    Bucket(#[from] BlobError),
+}
+
 impl Service {
-    /// Brings a worker's report to its batch.
+    /// Brings a worker's report to its batch. A success whose outputs are not there is brought as a failure.
     pub async fn call_back(
         &self,
         batch: &str,
         attempt: AttemptRef,
         signature: String,
         report: Report,
-    ) -> Result<OkAnswer, CallError> {
+    ) -> Result<OkAnswer, CallbackError> {
+        // Nobody else is told what is in the buckets; the batch says what is wrong with such a report.
+        let is_proven = jobs::verify(&self.buckets().signer, batch, &attempt, &signature);
+        let report = if is_proven { self.believable(report).await? } else { report };
         let succeeded = report.status == ReportStatus::Success;
         let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
         let task_id = attempt.task_id.clone();
+        let hindered = report.hindered_by.filter(|by| by.is_waited_for(self.shares_disk()));
+        let hindrance = hindered.and(report.error.clone());
         let answer = bring(&self.site().await, batch, attempt, signature, report).await?;
         self.metrics().called_back(&task_id, succeeded, pixels.unwrap_or(0));
         self.heard().came(&task_id);
+        self.note_hindrance(hindrance.as_deref());
         Ok(answer)
+    }
+
+    /// The report, or what is wrong with it.
+    async fn believable(&self, report: Report) -> Result<Report, BlobError> {
+        let pages = report.outputs.as_ref().map_or(0, Vec::len);
+        let failure = |reason: String, retryable: bool| Report {
+            task_id: report.task_id.clone(),
+            batch_id: report.batch_id.clone(),
+            retryable: Some(retryable),
+            ..Report::error(reason)
+        };
+        if pages > REPORT_PAGES {
+            return Ok(failure(
+                format!("the worker reported {pages} pages, and {REPORT_PAGES} are taken"),
+                false,
+            ));
+        }
+        match made::wrong_with(self.buckets(), &report).await? {
+            Some(reason) => Ok(failure(reason, true)),
+            None => Ok(report),
+        }
     }
 }
 
@@ -86,10 +128,7 @@ async fn bring(
 ) -> Result<OkAnswer, CallError> {
     let mut in_parts = 0;
     let pages = report.outputs.as_deref().unwrap_or_default();
-    if pages.len() > REPORT_PAGES {
-        let reason = format!("the worker reported {} pages, and {REPORT_PAGES} are taken", pages.len());
-        report = Report { task_id: report.task_id, retryable: Some(false), ..Report::error(reason) };
-    } else if fitting(pages) < pages.len() {
+    if fitting(pages) < pages.len() {
         let pages = report.pages();
         report.outputs = None;
         in_parts = bring_pages(site, batch, &attempt, &signature, &pages).await?;

@@ -100,7 +100,7 @@ pub struct TaskPage {
     pub status: Option<TaskStatus>,
     /// After this task: `next` of the page before.
     pub after: Option<String>,
-    /// At most so many are looked at.
+    /// At most so many are given.
     pub limit: Option<usize>,
 }
 
@@ -161,6 +161,9 @@ pub struct StatusAnswer {
     pub inputs: Ledger,
     /// What became of its delivery; none before it is done, or if it is delivered to nobody.
     pub delivery: Option<Delivery>,
+    /// What workers wait for, if they do: room on a disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
 }
 
 /// Tasks of a phase.
@@ -244,7 +247,7 @@ pub struct TaskDocument {
     pub phase: String,
     /// Where it is.
     pub status: TaskStatus,
-    /// Attempts before the present one.
+    /// Attempts before the present one, without those that could not be made for what is not its fault.
     pub retry_count: u32,
     /// When the present attempt began.
     pub started_at: Option<String>,
@@ -276,12 +279,12 @@ impl TaskDocument {
     /// A task of the phase with this name.
     #[must_use]
     pub fn of(task: Task, phase: &str) -> TaskDocument {
-        let pages = task.pages();
+        let (pages, retry_count) = (task.pages(), task.retries());
         TaskDocument {
             task_id: task.task_id,
             phase: phase.to_owned(),
             status: task.status,
-            retry_count: task.attempt - 1,
+            retry_count,
             started_at: task.started_at.map(crate::iso),
             completed_at: task.completed_at.map(crate::iso),
             error: task.error,

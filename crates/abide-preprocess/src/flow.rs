@@ -123,6 +123,7 @@ impl<'a> Flow<'a> {
             status: TaskStatus::Pending,
             attempt: 1,
             last_attempt: self.options.task_attempts,
+            put_off: 0,
             asset_id,
             input: file.clone(),
             started_at: None,

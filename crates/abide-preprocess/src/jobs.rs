@@ -70,6 +70,11 @@ pub enum Ended {
         /// Why.
         reason: String,
     },
+    /// Not well, on a machine that has no room.
+    NoRoom {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What the next in line is told of a finished batch: its files are read from here, by page.

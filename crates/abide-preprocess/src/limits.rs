@@ -12,8 +12,8 @@ pub const FILES_PER_CALL: usize = 300;
 pub const CALL_BYTES: usize = 160 * 1024;
 /// Tasks that one turn hands to launchers.
 pub const HANDED_PER_TURN: usize = 300;
-/// Jobs that one turn of a reset cancels.
-pub const CANCELLED_PER_TURN: usize = 1_000;
+/// Tasks that one turn of a reset stops.
+pub const CANCELLED_PER_TURN: usize = 300;
 /// Tasks or files on one page.
 pub const PAGE_ITEMS: usize = 500;
 /// Bytes of a batch's id.
@@ -37,3 +37,9 @@ pub const REPORT_BYTES: usize = 8 * 1024 * 1024;
 pub const PAGES_PER_PART: usize = 100;
 /// Bytes of them.
 pub const PART_BYTES: usize = 128 * 1024;
+/// Blobs of one report that are looked for at a time.
+pub const LOOKS_AT_A_TIME: usize = 32;
+/// Bytes that must be free where workers and buckets write before a worker is started.
+pub const ROOM_BYTES: u64 = 8 * 1024 * 1024;
+/// How long nothing is started where there is no room.
+pub const ROOM_REST_MS: i64 = 5_000;

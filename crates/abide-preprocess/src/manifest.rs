@@ -57,6 +57,9 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
             if !keys.insert(entry.r2_key.clone()) {
                 return Err(bad("is listed twice".to_owned()));
             }
+            if let Some(wrong) = wrong_name(&entry.file_name).or_else(|| wrong_path(&entry.logical_path)) {
+                return Err(bad(wrong));
+            }
             let file = ProcessableFile {
                 r2_key: entry.r2_key.clone(),
                 logical_path: entry.logical_path,
@@ -76,6 +79,19 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
     }
     name_outputs(&mut files, &mut keys);
     Ok(files)
+}
+
+/// What is wrong with the name of a file, which names what is made of it.
+fn wrong_name(name: &str) -> Option<String> {
+    let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']);
+    (!is_name).then(|| format!("has the file_name {name:?}, which is not the name of a file"))
+}
+
+/// What is wrong with a path at which others will put things.
+fn wrong_path(path: &str) -> Option<String> {
+    let leaves = path.split('/').any(|part| matches!(part, "." | ".."));
+    (path.is_empty() || leaves || path.contains('\0'))
+        .then(|| format!("has the logical_path {path:?}, which is not a path below the root of the batch"))
 }
 
 /// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on; where another file has or gets such a key, outputs are

@@ -34,6 +34,8 @@ pub struct Options {
     pub max_retry_attempts: u32,
     /// Attempts of one task.
     pub task_attempts: u32,
+    /// Whether workers write to the disks of this machine, which are everybody's, and not to disks of their own.
+    pub shares_disk: bool,
     /// Whether finished batches are delivered to somebody.
     pub delivers: bool,
     /// How long staging is kept after delivery.
@@ -53,6 +55,7 @@ impl Options {
             error_retry_ms: 30_000,
             max_retry_attempts: 5,
             task_attempts: 3,
+            shares_disk: true,
             delivers: false,
             staging_kept_ms: 7 * 24 * 60 * 60 * 1_000,
             tell: None,

@@ -23,6 +23,14 @@ pub enum No {
         /// Which attempt.
         attempt: u32,
     },
+    /// The attempt is not under way any more.
+    #[error("attempt {attempt} of task {task_id} is over: what it still makes is not taken")]
+    Over {
+        /// Of which task.
+        task_id: String,
+        /// Which.
+        attempt: u32,
+    },
     /// A report about something else.
     #[error("the report is about {0:?}, and this is the callback of another")]
     OtherTask(String),
@@ -49,6 +57,7 @@ impl Refusal for No {
             No::UnknownTask(_) => "unknown_task",
             No::UnknownPhase(_) => "unknown_phase",
             No::Forged { .. } => "forged",
+            No::Over { .. } => "attempt_over",
             No::OtherTask(_) => "other_task",
             No::LongReport(_) => "long_report",
             No::NotFailed(_) => "not_failed",
@@ -62,7 +71,7 @@ impl Refusal for No {
             No::UnknownBatch(_) | No::UnknownTask(_) => RefusalClass::NotFound,
             No::UnknownPhase(_) | No::OtherTask(_) | No::LongReport(_) => RefusalClass::Invalid,
             No::Forged { .. } => RefusalClass::Forbidden,
-            No::NotFailed(_) | No::PassedOn(_) | No::Ended => RefusalClass::Conflict,
+            No::Over { .. } | No::NotFailed(_) | No::PassedOn(_) | No::Ended => RefusalClass::Conflict,
         }
     }
 }

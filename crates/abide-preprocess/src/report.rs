@@ -29,6 +29,19 @@ pub struct Report {
     /// Whether trying again may help; it may if this is not said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
+    /// What had no room for it, if that is why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindered_by: Option<Hindrance>,
+}
+
+/// What kept a worker from its task, which is no failure of the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Hindrance {
+    /// The bucket is full.
+    Bucket,
+    /// The disk of the worker's machine is full.
+    Machine,
 }
 
 /// What a worker says of its outputs, and everybody is told.
@@ -105,6 +118,18 @@ pub struct RefData {
     pub filename: Option<String>,
 }
 
+impl Hindrance {
+    /// Whether it is the same for every task, and somebody will look after it. A machine of its own that is too small for a task
+    /// is so each time.
+    #[must_use]
+    pub const fn is_waited_for(self, shares_disk: bool) -> bool {
+        match self {
+            Hindrance::Bucket => true,
+            Hindrance::Machine => shares_disk,
+        }
+    }
+}
+
 impl Report {
     /// A report of success with nothing in it yet.
     #[must_use]
@@ -118,6 +143,7 @@ impl Report {
             page_count: None,
             error: None,
             retryable: None,
+            hindered_by: None,
         }
     }
 
@@ -179,6 +205,26 @@ impl Report {
             Ok(())
         } else {
             Err("the pages of the report are not 1, 2, 3 … each once".to_owned())
+        }
+    }
+
+    /// Whether `output_*` is the first page, where a report tells of both; the reason if not.
+    pub fn check_first(&self) -> Result<(), String> {
+        let Some(first) = self.outputs.as_ref().and_then(|_| self.pages().into_iter().next()) else {
+            return Ok(());
+        };
+        let Outputs { output_r2_key, output_file_name, output_file_size, .. } = &self.made;
+        let size = |bytes: u64| format!("{bytes} bytes");
+        let both = [
+            (output_r2_key.clone(), first.r2_key),
+            (output_file_name.clone(), first.file_name),
+            (output_file_size.map(size), size(first.file_size)),
+        ];
+        match both.into_iter().find(|(only, page)| only.as_ref().is_some_and(|only| only != page)) {
+            Some((Some(only), page)) => {
+                Err(format!("the worker reported {only} as its output, and {page} as its first page"))
+            }
+            Some((None, _)) | None => Ok(()),
         }
     }
 

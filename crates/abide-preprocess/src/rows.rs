@@ -53,6 +53,11 @@ pub(crate) fn live_key(phase: usize, place: &Place) -> String {
     format!("{LIVE}{phase:02}/{}", place.as_str())
 }
 
+/// The key of the task whose key as a live one this is.
+pub(crate) fn task_of_live(key: &str) -> String {
+    format!("{TASK}{}", key.strip_prefix(LIVE).unwrap_or(key))
+}
+
 /// How far the parts of a long report have come.
 pub(crate) fn parts_key(phase: usize, place: &Place) -> String {
     format!("parts/{phase:02}/{}", place.as_str())

@@ -5,6 +5,7 @@ use crate::buckets::Buckets;
 use crate::callback::Heard;
 use crate::jobs;
 use crate::launch::{Launcher, Launching};
+use crate::limits::ROOM_BYTES;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::phases::{self, Phases};
@@ -21,7 +22,7 @@ const SLOTS: usize = 4;
 /// Whether workers get URLs or the keys to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credentials {
-    /// `INPUT_URL` and `OUTPUT_URL`, each for one blob and a while.
+    /// `INPUT_URL` and `OUTPUT_URL`, each for one blob, one attempt and a while.
     Presigned,
     /// `R2_ACCOUNT_ID`, `R2_ACCESS_KEY_ID` and `R2_SECRET_ACCESS_KEY`.
     Bucket,
@@ -78,6 +79,8 @@ pub struct Setup {
     pub launcher: Launcher,
     /// Workers at a time.
     pub in_flight: usize,
+    /// Bytes that stay free on the disks that workers and local buckets write to: below it, workers wait.
+    pub room_bytes: u64,
     /// What they are told.
     pub telling: Telling,
     /// Who is told of finished batches: `{worker_url}/api/batches/…`; nobody if it is empty.
@@ -94,6 +97,7 @@ impl Setup {
             buckets,
             launcher,
             in_flight,
+            room_bytes: ROOM_BYTES,
             telling: Telling::default(),
             worker_url: String::new(),
         }
@@ -108,9 +112,12 @@ pub struct Service {
 
 struct Shared {
     buckets: Buckets,
+    shares_disk: bool,
+    phases: Phases,
     site: watch::Sender<Option<Site>>,
     metrics: Metrics,
     heard: Heard,
+    hindrance: watch::Sender<Option<String>>,
 }
 
 impl std::fmt::Debug for Service {
@@ -122,14 +129,18 @@ impl std::fmt::Debug for Service {
 impl Service {
     /// Adds the batch object and everything that runs its jobs.
     pub fn register(registry: &mut Registry, setup: Setup) -> Result<Service, RegisterError> {
-        let Setup { options, phases, buckets, launcher, in_flight, telling, worker_url } = setup;
-        let options = Options { delivers: !worker_url.is_empty(), ..options };
+        let Setup { options, phases, buckets, launcher, in_flight, room_bytes, telling, worker_url } = setup;
+        let shares_disk = matches!(launcher, Launcher::Local(_));
+        let options = Options { delivers: !worker_url.is_empty(), shares_disk, ..options };
         registry.object(Batch::with_phases(options, phases))?;
         let shared = Shared {
             buckets: buckets.clone(),
+            shares_disk,
+            phases,
             site: watch::channel(None).0,
             metrics: Metrics::default(),
             heard: Heard::default(),
+            hindrance: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
         registry.worker(jobs::MESSAGES, jobs::START, SLOTS, Start(service.clone()))?;
@@ -139,7 +150,7 @@ impl Service {
             let finalize = Finalize { service: service.clone(), worker_url };
             registry.worker(jobs::QUEUE, jobs::FINALIZE, SLOTS, finalize)?;
         }
-        let launching = Launching::new(service.clone(), launcher, in_flight, telling);
+        let launching = Launching::new(service.clone(), launcher, in_flight, room_bytes, telling);
         for phase in phases {
             registry.worker(jobs::QUEUE, phase.tag(), in_flight, launching.clone())?;
         }
@@ -167,6 +178,41 @@ impl Service {
     #[must_use]
     pub fn buckets(&self) -> &Buckets {
         &self.shared.buckets
+    }
+
+    /// What batches go through.
+    pub(crate) fn phases(&self) -> Phases {
+        self.shared.phases
+    }
+
+    /// What workers wait for: room on a disk. They go on by themselves when there is some, and this is nothing again when the
+    /// first of them has called back.
+    #[must_use]
+    pub fn hindrance(&self) -> watch::Receiver<Option<String>> {
+        self.shared.hindrance.subscribe()
+    }
+
+    /// Whether workers write to the disks of this machine.
+    pub(crate) fn shares_disk(&self) -> bool {
+        self.shared.shares_disk
+    }
+
+    /// Notes what workers wait for, or that nothing is in their way.
+    pub(crate) fn note_hindrance(&self, hindrance: Option<&str>) {
+        self.shared.hindrance.send_if_modified(|noted| {
+            let is_news = noted.as_deref() != hindrance;
+            match hindrance {
+                Some(hindrance) if noted.is_none() => {
+                    tracing::warn!(target: "preprocess", hindrance, "workers wait until there is room");
+                }
+                None if is_news => tracing::info!(target: "preprocess", "workers go on: there is room"),
+                Some(_) | None => {}
+            }
+            if is_news {
+                *noted = hindrance.map(str::to_owned);
+            }
+            is_news
+        });
     }
 
     /// Who waits for callbacks.

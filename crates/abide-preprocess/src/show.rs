@@ -23,7 +23,7 @@ pub(crate) fn status(turn: &mut Turn<'_>, phases: Phases) -> Result<StatusAnswer
         Step::Loading { .. } => (phases[0].name(), None),
         Step::Phase { index } => (phases[*index].name(), None),
         Step::Done => ("DONE", None),
-        Step::Error { error } => ("ERROR", Some(error.clone())),
+        Step::Error { error, .. } => ("ERROR", Some(error.clone())),
     };
     let progress = |(index, counts): (usize, &crate::state::Counts)| PhaseProgress {
         phase: phases[index].name().to_owned(),
@@ -41,10 +41,12 @@ pub(crate) fn status(turn: &mut Turn<'_>, phases: Phases) -> Result<StatusAnswer
         phases: state.counts.iter().enumerate().map(progress).collect(),
         inputs: state.ledger,
         delivery: state.delivery,
+        // Of the machine, not of the batch: who has both says so.
+        waits: None,
     })
 }
 
-/// Tasks by phase, in the order of their files. Filters look at what a page holds, so a page may have few and a `next`.
+/// Tasks by phase, in the order of their files. So many are looked at, so that a page may have few and a `next`.
 pub(crate) fn tasks(turn: &mut Turn<'_>, phases: Phases, page: &TaskPage) -> Result<TasksAnswer, Halt<No>> {
     rows::state(turn)?;
     let batch = turn.object().name.as_str().to_owned();
@@ -64,21 +66,23 @@ pub(crate) fn tasks(turn: &mut Turn<'_>, phases: Phases, page: &TaskPage) -> Res
             task_prefix(index.ok_or_else(|| No::UnknownPhase(name.clone()))?)
         }
     };
-    let found = turn.scan::<Task>(&prefix, after.as_deref(), limit)?;
-    let full = found.len() == limit;
-    let (mut tasks, mut next, mut bytes) = (Vec::new(), None, 0);
-    for (_, task) in found {
-        bytes += 1_024 + task.input.r2_key.len() * 3;
-        next = Some(task.task_id.clone());
+    // Who looks for a few among many looks further.
+    let looks = if page.status.is_some() { PAGE_ITEMS } else { limit };
+    let found = turn.scan::<Task>(&prefix, after.as_deref(), looks)?;
+    let (last, full) = (found.len(), found.len() == looks);
+    let (mut tasks, mut bytes) = (Vec::new(), 0);
+    for (nth, (_, task)) in (1..).zip(found) {
+        let next = Some(task.task_id.clone()).filter(|_| nth < last || full);
         if page.status.is_none_or(|status| status == task.status) {
+            bytes += 1_024 + task.input.r2_key.len() * 3;
             let phase = phases[task.phase].name();
             tasks.push(TaskDocument::of(task, phase));
         }
-        if bytes > PAGE_BYTES {
+        if nth == last || tasks.len() == limit || bytes > PAGE_BYTES {
             return Ok(TasksAnswer { tasks, next });
         }
     }
-    Ok(TasksAnswer { tasks, next: next.filter(|_| full) })
+    Ok(TasksAnswer { tasks, next: None })
 }
 
 /// Rows of files, and where the next page begins.

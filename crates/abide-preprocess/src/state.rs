@@ -24,6 +24,9 @@ pub enum Step {
     Error {
         /// Why.
         error: String,
+        /// The phase that ran then, if that is known.
+        #[serde(default)]
+        phase: Option<usize>,
     },
 }
 
@@ -161,8 +164,9 @@ impl State {
     pub fn shown(&self) -> usize {
         match self.step {
             Step::Phase { index } => index,
+            Step::Error { phase: Some(index), .. } => index,
             Step::Loading { .. } => 0,
-            Step::Done | Step::Error { .. } => {
+            Step::Done | Step::Error { phase: None, .. } => {
                 self.counts.iter().rposition(|counts| counts.total > 0).unwrap_or(0)
             }
         }

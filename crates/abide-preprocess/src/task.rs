@@ -3,7 +3,8 @@
 //! ```text
 //! pending ──begin──► processing ──completed──► completed
 //!    ▲  ▲                │
-//!    │  └──── retry ─────┤ (attempts are left)
+//!    │  ├──── retry ─────┤ (attempts are left)
+//!    │  └─── not now ────┤ (no attempt is used up; and so when its batch is stopped)
 //!    │                   └──failed──► failed
 //!    └────────────── again (somebody asks) ──┘
 //! ```
@@ -55,6 +56,9 @@ pub struct Task {
     pub attempt: u32,
     /// The attempt after which a failure is the last.
     pub last_attempt: u32,
+    /// Attempts that could not be made, which was not its fault: they do not count.
+    #[serde(default)]
+    pub put_off: u32,
     /// What the variants of an image are known by.
     pub asset_id: String,
     /// The file.
@@ -100,8 +104,13 @@ pub enum TaskEvent {
         /// Whether another may.
         retryable: bool,
     },
-    /// It could not be begun, which is not its fault.
-    NotBegun,
+    /// It could not be done now, which is not its fault.
+    NotNow {
+        /// Why.
+        reason: String,
+    },
+    /// Its batch has ended, and nobody is at it any more.
+    Stopped,
     /// Somebody asks for it although it failed.
     Again {
         /// So many more attempts.
@@ -135,6 +144,12 @@ impl Task {
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' })
             .collect()
+    }
+
+    /// Attempts before the present one that count.
+    #[must_use]
+    pub const fn retries(&self) -> u32 {
+        (self.attempt - 1).saturating_sub(self.put_off)
     }
 
     /// Where `event` about `attempt` takes a task; none if it changes nothing: it is late, repeated or out of place.
@@ -172,22 +187,31 @@ impl Task {
                     Some(Moved::Over(Task { status: Failed, completed_at, error, ..self.clone() }))
                 }
             }
-            (Pending | Processing, TaskEvent::NotBegun) => {
-                let next = self.next_attempt();
-                Some(Moved::Another(Task { last_attempt: self.last_attempt + 1, ..next }))
+            (Pending | Processing, TaskEvent::NotNow { reason }) => {
+                let (last_attempt, put_off) = (self.last_attempt + 1, self.put_off + 1);
+                let error = Some(reason);
+                Some(Moved::Another(Task { last_attempt, put_off, error, ..self.next_attempt() }))
             }
+            (Processing, TaskEvent::Stopped) => Some(Moved::Same(Task {
+                status: Pending,
+                started_at: None,
+                machine_id: None,
+                ..self.clone()
+            })),
             (Failed, TaskEvent::Again { attempts }) => {
                 let next = self.next_attempt();
                 let last_attempt = self.attempt + attempts;
                 Some(Moved::Another(Task { last_attempt, completed_at: None, ..next }))
             }
             (Pending | Processing | Completed, TaskEvent::Again { .. })
+            | (Pending, TaskEvent::Stopped)
             | (
                 Completed | Failed,
                 TaskEvent::Begun { .. }
                 | TaskEvent::Completed { .. }
                 | TaskEvent::Failed { .. }
-                | TaskEvent::NotBegun,
+                | TaskEvent::NotNow { .. }
+                | TaskEvent::Stopped,
             ) => None,
         }
     }

@@ -92,7 +92,16 @@ fn images_that_claim_or_lack_too_much() {
     let mut png = std::io::Cursor::new(Vec::new());
     image::DynamicImage::ImageRgb8(picture(300, 300)).write_to(&mut png, image::ImageFormat::Png).unwrap();
     let png = png.into_inner();
-    assert_eq!(make(&png[..png.len() / 2]).1.unwrap_err().code(), "damaged");
+    let said = |file: &[u8]| make(file).1.unwrap_err().to_string();
+    let cut = "the file is damaged: its PNG data is wrong or ends too early";
+    assert_eq!(said(&png[..png.len() / 2]), cut);
+    let mut giant = png.clone();
+    giant[16..24].copy_from_slice(&[0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff]);
+    let claimed = 0x7fff_ffff_u64 * 0x7fff_ffff;
+    assert_eq!(
+        said(&giant),
+        format!("the image in pixels is {claimed}, more than the 600000000 that are allowed")
+    );
     let mut jpeg = Vec::new();
     image::codecs::jpeg::JpegEncoder::new(&mut jpeg).encode_image(&picture(300, 300)).unwrap();
     assert_eq!(

@@ -88,7 +88,9 @@ impl From<abide_blob::BlobError> for WorkError {
             BlobError::NotFound(_) | BlobError::BadKey(_) | BlobError::TooLarge { .. } => {
                 WorkError::Never(error.to_string())
             }
-            BlobError::Failed { .. } | BlobError::Unusable { .. } => WorkError::Later(error.to_string()),
+            BlobError::Full { .. } | BlobError::Failed { .. } | BlobError::Unusable { .. } => {
+                WorkError::Later(error.to_string())
+            }
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What a worker finds in its environment: the contract with every worker, ours or not.
 
-use crate::buckets::Which;
+use crate::buckets::{Lent, Which};
+use crate::holder::Holder;
 use crate::jobs::{self, Order};
 use crate::phases::{pdf, tiff};
 use crate::service::{Credentials, Service, Telling};
 use crate::site::Site;
-use abide_blob::{Access, BlobError, Key};
+use abide_blob::{BlobError, Key};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -76,12 +77,13 @@ pub(super) async fn of(
 async fn lend(service: &Service, site: &Site, order: &Order, set: &mut Environment) -> Result<(), BlobError> {
     let (buckets, now) = (service.buckets(), site.engine.now());
     let good_for = lent_for(order.timeout_ms);
-    let url = async |key: &str, access: Access| {
-        buckets.lend(&site.url, Which::Staging, &Key::new(key)?, access, now, good_for).await
+    let url = async |key: &str, lent: Lent<'_>| {
+        buckets.lend(&site.url, (Which::Staging, &Key::new(key)?), lent, now, good_for).await
     };
-    set.insert("INPUT_URL", url(&order.input.r2_key, Access::Get).await?);
+    let holder = Holder { batch: order.batch_id.to_string(), attempt: order.attempt.clone() };
+    set.insert("INPUT_URL", url(&order.input.r2_key, Lent::ToRead).await?);
     if let Some(output) = order.input.output_r2_key.as_deref().filter(|_| order.tag == "tiff") {
-        set.insert("OUTPUT_URL", url(output, Access::Put).await?);
+        set.insert("OUTPUT_URL", url(output, Lent::ToPutBy(&holder)).await?);
     }
     set.insert("UPLOADS_URL", signed_url(service, site, order, "uploads"));
     set.insert("ASSET_ID", order.asset_id.clone());

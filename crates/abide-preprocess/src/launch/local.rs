@@ -3,6 +3,8 @@
 use super::Run;
 use super::environment::Environment;
 use crate::jobs::{Ended, Order};
+use crate::limits::ROOM_REST_MS;
+use crate::worker::is_full;
 use abide_engine::JobContext;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::ffi::OsString;
@@ -63,7 +65,11 @@ impl Local {
         let dir = made.and_then(|()| tempfile::tempdir_in(&self.work_dir));
         let dir = match dir {
             Ok(dir) => dir,
-            Err(error) => return not_started(format!("{} cannot be used: {error}", self.work_dir.display())),
+            Err(error) => {
+                let rest_ms = is_full(&error).then_some(ROOM_REST_MS);
+                let reason = format!("{} cannot be used: {error}", self.work_dir.display());
+                return Run::NotStarted { reason, rest_ms };
+            }
         };
         let child = Command::new(&self.program)
             .args(&self.arguments)

@@ -8,8 +8,10 @@ use fly::Reach;
 pub use fly::{Fly, FlyApp};
 pub use local::{Local, Rooms};
 
+use crate::buckets::Buckets;
 use crate::calls::{BeginAnswer, Call};
 use crate::jobs::{Ended, Order, launch_limit};
+use crate::limits::ROOM_REST_MS;
 use crate::service::{Service, Telling};
 use crate::site::Site;
 use abide_blob::BlobError;
@@ -56,15 +58,49 @@ pub(crate) struct Launching {
     launcher: Launcher,
     // Phases of different batches share what this machine has.
     places: Arc<Semaphore>,
+    room_bytes: u64,
     telling: Arc<Telling>,
     // Made with the first machine: connections to whoever starts machines are kept.
     client: Arc<OnceLock<reqwest::Client>>,
 }
 
 impl Launching {
-    pub(crate) fn new(service: Service, launcher: Launcher, in_flight: usize, telling: Telling) -> Launching {
+    pub(crate) fn new(
+        service: Service,
+        launcher: Launcher,
+        in_flight: usize,
+        room_bytes: u64,
+        telling: Telling,
+    ) -> Launching {
         let places = Arc::new(Semaphore::new(in_flight));
-        Launching { service, launcher, places, telling: Arc::new(telling), client: Arc::default() }
+        let telling = Arc::new(telling);
+        Launching { service, launcher, places, room_bytes, telling, client: Arc::default() }
+    }
+
+    /// Which disk that workers or buckets write to has no room, in words.
+    fn no_room(&self) -> Option<String> {
+        let Buckets { staging, archive, .. } = self.service.buckets();
+        let of_workers = match &self.launcher {
+            Launcher::Local(local) => abide_blob::free_bytes(&local.work_dir),
+            Launcher::Fly(_) => None,
+        };
+        let disks = [
+            ("workers", of_workers),
+            ("the staging bucket", staging.free_bytes()),
+            ("the archive", archive.free_bytes()),
+        ];
+        let full =
+            disks.into_iter().find_map(|(of, free)| Some((of, free.filter(|free| *free < self.room_bytes)?)));
+        let no_room = full.map(|(of, free)| {
+            format!(
+                "the disk of {of} has {free} bytes free, and workers wait until it has {}",
+                self.room_bytes
+            )
+        });
+        if no_room.is_some() {
+            self.service.note_hindrance(no_room.as_deref());
+        }
+        no_room
     }
 
     fn client(&self) -> Result<&reqwest::Client, String> {
@@ -85,6 +121,9 @@ impl Launching {
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
             place = self.places.acquire() => place,
         };
+        if let Some(reason) = self.no_room() {
+            return finish(&order, Run::NotStarted { reason, rest_ms: Some(ROOM_REST_MS) });
+        }
         let begun = match begin(&site, &order, None).await {
             Ok(BeginAnswer { go: false, .. }) => return skipped("the task is over"),
             Ok(begun) => begun,
@@ -100,7 +139,13 @@ impl Launching {
         };
         let _counted = self.service.metrics().spawned(&order.attempt.task_id, order.input.file_size);
         let run = match &self.launcher {
-            Launcher::Local(local) => local.run(&order, environment, job).await,
+            Launcher::Local(local) => match (local.run(&order, environment, job).await, self.no_room()) {
+                // Whatever it met: where nothing can be written, nothing is done.
+                (Run::Ended(Ended::Failed { reason }), Some(no_room)) => {
+                    Run::Ended(Ended::NoRoom { reason: format!("{reason}; {no_room}") })
+                }
+                (run, _) => run,
+            },
             Launcher::Fly(fly) => match self.client() {
                 Ok(client) => {
                     let heard = self.service.heard().wait_for(&order.attempt.task_id);
@@ -122,7 +167,7 @@ fn finish(order: &Order, run: Run) -> Finish {
         Run::Stopped => AttemptEnd::HandedBack.into(),
         Run::NotStarted { reason, rest_ms: None } => failed(reason),
         Run::NotStarted { reason, rest_ms: Some(for_ms) } => {
-            // The machine's owner has no room, which is nobody's failure: it is asked again when it said, however often.
+            // Here or where machines come from is no room, which is nobody's failure: it is asked for again, however often.
             let end = AttemptEnd::Error { reason, retry: RetryWish::UncountedAfterMs(for_ms) };
             let key = LimitKey::new(launch_limit(&order.tag));
             let cool_down = key.into_iter().map(|key| CoolDown { key, for_ms });

@@ -37,6 +37,10 @@ impl Phase for ImageProcessing {
         PhaseSettings { task_timeout_ms: 120_000, memory_mb: 2_048, ..PhaseSettings::DEFAULT }
     }
 
+    fn may_put(&self, file: &ProcessableFile, key: &str) -> bool {
+        key.strip_prefix(&file.r2_key) == Some(".ref.json")
+    }
+
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {
         if report.made.ref_json_r2_key.is_none() {
             return Err("the worker reported success without ref_json_r2_key".to_owned());

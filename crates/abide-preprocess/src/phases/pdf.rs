@@ -1,6 +1,6 @@
 //! PDF to pages: each page an image, and its text beside it.
 
-use super::Phase;
+use super::{Phase, is_page};
 use crate::file::ProcessableFile;
 use crate::options::PhaseSettings;
 use crate::report::Report;
@@ -34,6 +34,10 @@ impl Phase for PdfSplitting {
 
     fn settings(&self) -> PhaseSettings {
         PhaseSettings { task_timeout_ms: 600_000, memory_mb: 2_048, ..PhaseSettings::DEFAULT }
+    }
+
+    fn may_put(&self, file: &ProcessableFile, key: &str) -> bool {
+        is_page(file.output_r2_key.as_deref().or_else(|| stem(&file.r2_key)).unwrap_or(&file.r2_key), key)
     }
 
     fn accepts(&self, _: &ProcessableFile, report: &Report) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! TIFF to JPEG: each TIFF gets a JPEG beside it, or one for each of its pages.
 
-use super::Phase;
+use super::{Phase, is_page};
 use crate::file::ProcessableFile;
 use crate::options::PhaseSettings;
 use crate::report::Report;
@@ -36,6 +36,11 @@ impl Phase for TiffConversion {
 
     fn settings(&self) -> PhaseSettings {
         PhaseSettings { memory_mb: 1_024, ..PhaseSettings::DEFAULT }
+    }
+
+    fn may_put(&self, file: &ProcessableFile, key: &str) -> bool {
+        let named = file.output_r2_key.as_deref().and_then(|named| named.strip_suffix(".jpg"));
+        is_page(named.or_else(|| stem(&file.r2_key)).unwrap_or(&file.r2_key), key)
     }
 
     fn accepts(&self, file: &ProcessableFile, report: &Report) -> Result<(), String> {

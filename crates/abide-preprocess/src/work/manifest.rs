@@ -31,9 +31,10 @@ impl From<BlobError> for Unread {
     fn from(error: BlobError) -> Unread {
         match error {
             BlobError::BadKey(_) | BlobError::TooLarge { .. } => Unread::Ever(error.to_string()),
-            BlobError::NotFound(_) | BlobError::Failed { .. } | BlobError::Unusable { .. } => {
-                Unread::Now(error.to_string())
-            }
+            BlobError::NotFound(_)
+            | BlobError::Full { .. }
+            | BlobError::Failed { .. }
+            | BlobError::Unusable { .. } => Unread::Now(error.to_string()),
         }
     }
 }

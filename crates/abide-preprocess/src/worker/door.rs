@@ -7,8 +7,10 @@ use crate::limits::INPUT_BYTES;
 use abide_blob::{Bucket, Key, S3Options};
 use futures_util::StreamExt;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use reqwest::{Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A file that is to be put.
@@ -51,12 +53,16 @@ pub struct UploadsRequest {
 /// What it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadsAnswer {
-    /// In the order of the request; each takes one PUT. An empty one is for what is there already.
+    /// In the order of the request, each to PUT one key while the attempt is under way. An empty one is for what is there.
     pub urls: Vec<String>,
 }
 
 /// Bytes of an upload that are held at a time.
 const PIECE_BYTES: usize = 256 * 1024;
+/// How often an upload is tried.
+const PUTS: u32 = 4;
+/// Characters of an answer that are told.
+const SAID_CHARS: usize = 300;
 /// URLs that are asked for at a time.
 const AT_A_TIME: usize = 200;
 
@@ -101,7 +107,7 @@ impl<'a> Door<'a> {
                 let failed = |error: reqwest::Error| Trouble::Download(error.without_url().to_string());
                 let response = client.get(*input).send().await.map_err(failed)?;
                 if !response.status().is_success() {
-                    return Err(Trouble::Download(response.status().to_string()));
+                    return Err(Trouble::Download(Refused::of(response).await.reason()));
                 }
                 let mut file = tokio::fs::File::create(to).await?;
                 let (mut stream, mut bytes) = (response.bytes_stream(), 0_u64);
@@ -168,9 +174,8 @@ async fn further(
     let sent = client.post(url).json(&request).send().await;
     let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
     if !response.status().is_success() {
-        let status = response.status();
-        let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
-        return Err(failed(format!("no URL was given for it: {status}: {said}")));
+        let no = Refused::of(response).await;
+        return Err(no.for_upload(&first));
     }
     let answer: UploadsAnswer =
         response.json().await.map_err(|error| failed(error.without_url().to_string()))?;
@@ -181,10 +186,33 @@ async fn further(
     }
 }
 
+/// Why an upload did not succeed.
+enum NotPut {
+    /// Whoever takes it may be back in a moment.
+    Now(Trouble),
+    /// It is of no use to ask again.
+    Ever(Trouble),
+}
+
+/// Puts a file, and again if whoever takes it was away: the same attempt may put the same key again.
 async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), Trouble> {
-    let failed = |reason: String| Trouble::Upload { key: file.key.clone(), reason };
-    let source = tokio::fs::File::open(&file.path).await?;
-    let length = source.metadata().await?.len();
+    let mut attempt = 1;
+    loop {
+        match put_once(client, url, file).await {
+            Ok(()) => return Ok(()),
+            Err(NotPut::Now(_)) if attempt < PUTS => {
+                tokio::time::sleep(Duration::from_millis(250 << attempt)).await;
+                attempt += 1;
+            }
+            Err(NotPut::Now(trouble) | NotPut::Ever(trouble)) => return Err(trouble),
+        }
+    }
+}
+
+async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), NotPut> {
+    let unread = |error: std::io::Error| NotPut::Ever(error.into());
+    let source = tokio::fs::File::open(&file.path).await.map_err(unread)?;
+    let length = source.metadata().await.map_err(unread)?.len();
     let pieces = futures_util::stream::try_unfold(source, |mut source| async move {
         let mut piece = vec![0; PIECE_BYTES];
         let read = source.read(&mut piece).await?;
@@ -197,12 +225,54 @@ async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), T
         // Buckets take no body whose length is not said.
         .header(CONTENT_LENGTH, length)
         .body(reqwest::Body::wrap_stream(pieces));
-    let sent = request.send().await;
-    let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
-    let status = response.status();
-    if status.is_success() {
+    let response = match request.send().await {
+        Ok(response) => response,
+        Err(error) => {
+            let (key, reason) = (file.key.clone(), error.without_url().to_string());
+            return Err(NotPut::Now(Trouble::Upload { key, reason }));
+        }
+    };
+    if response.status().is_success() {
         return Ok(());
     }
-    let said: String = response.text().await.unwrap_or_default().chars().take(300).collect();
-    Err(failed(format!("{status}: {said}")))
+    let refused = Refused::of(response).await;
+    let is_away = matches!(refused.status.as_u16(), 429 | 502 | 503 | 504);
+    let trouble = refused.for_upload(&file.key);
+    Err(if is_away { NotPut::Now(trouble) } else { NotPut::Ever(trouble) })
+}
+
+/// An answer that is none.
+struct Refused {
+    status: StatusCode,
+    said: String,
+}
+
+impl Refused {
+    /// What it says: the sentence of one of our servers, or as much as anybody needs of another's.
+    async fn of(response: Response) -> Refused {
+        #[derive(Deserialize)]
+        struct Document {
+            error: Content,
+        }
+        #[derive(Deserialize)]
+        struct Content {
+            message: String,
+        }
+        let status = response.status();
+        let text = response.text().await.unwrap_or_default();
+        let said = serde_json::from_str(&text).map_or(text, |document: Document| document.error.message);
+        Refused { status, said: said.chars().take(SAID_CHARS).collect() }
+    }
+
+    fn reason(self) -> String {
+        let Refused { status, said } = self;
+        if said.is_empty() { status.to_string() } else { format!("{status}: {said}") }
+    }
+
+    /// What it means for whoever was to upload `key`.
+    fn for_upload(self, key: &str) -> Trouble {
+        let (is_full, key) = (self.status == StatusCode::INSUFFICIENT_STORAGE, key.to_owned());
+        let reason = self.reason();
+        if is_full { Trouble::NoRoom { key, reason } } else { Trouble::Upload { key, reason } }
+    }
 }

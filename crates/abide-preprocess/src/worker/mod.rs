@@ -10,7 +10,7 @@ mod door;
 pub use assignment::{Access, Assignment, BadAssignment};
 pub use door::{UploadsAnswer, UploadsRequest, Wanted};
 
-use crate::report::{Report, ReportStatus};
+use crate::report::{Hindrance, Report, ReportStatus};
 use door::Door;
 use serde_json::json;
 use std::time::Duration;
@@ -36,6 +36,14 @@ pub enum Trouble {
     /// The input could not be had.
     #[error("Failed to download the input: {0}")]
     Download(String),
+    /// The bucket is full.
+    #[error("Failed to upload {key}: {reason}")]
+    NoRoom {
+        /// For which output.
+        key: String,
+        /// What the bucket says.
+        reason: String,
+    },
     /// An output could not be put.
     #[error("Failed to upload {key}: {reason}")]
     Upload {
@@ -56,9 +64,31 @@ impl Trouble {
     fn is_retryable(&self) -> bool {
         match self {
             Trouble::Media(error) => error.is_retryable(),
-            Trouble::Download(_) | Trouble::Upload { .. } | Trouble::Cdn(_) | Trouble::Machine(_) => true,
+            Trouble::Download(_)
+            | Trouble::NoRoom { .. }
+            | Trouble::Upload { .. }
+            | Trouble::Cdn(_)
+            | Trouble::Machine(_) => true,
         }
     }
+
+    /// What kept the worker from its task, if it is not the task's own failure.
+    #[must_use]
+    pub fn hindered_by(&self) -> Option<Hindrance> {
+        match self {
+            Trouble::NoRoom { .. } => Some(Hindrance::Bucket),
+            Trouble::Media(abide_media::MediaError::Io { source, .. }) | Trouble::Machine(source) => {
+                is_full(source).then_some(Hindrance::Machine)
+            }
+            Trouble::Media(_) | Trouble::Download(_) | Trouble::Upload { .. } | Trouble::Cdn(_) => None,
+        }
+    }
+}
+
+/// Whether an error is that of a disk that takes nothing.
+pub(crate) fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
 }
 
 /// The worker could not say how it went.
@@ -94,9 +124,11 @@ pub async fn run(work: Work, assignment: Assignment) -> Result<(), WorkerError> 
     let client = client.map_err(|error| WorkerError::Client(error.to_string()))?;
     let report = match attempt(work, &assignment, &client).await {
         Ok(report) => report,
-        Err(trouble) => {
-            Report { retryable: Some(trouble.is_retryable()), ..Report::error(trouble.to_string()) }
-        }
+        Err(trouble) => Report {
+            retryable: Some(trouble.is_retryable()),
+            hindered_by: trouble.hindered_by(),
+            ..Report::error(trouble.to_string())
+        },
     };
     let report = Report {
         task_id: Some(assignment.task_id.clone()),

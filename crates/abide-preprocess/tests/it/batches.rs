@@ -6,9 +6,11 @@ use crate::world::{
 };
 use abide_engine::testing::{day, hour, minute};
 use abide_engine::worker::{done, failed, failed_for_good};
-use abide_preprocess::calls::{InputsAnswer, OkAnswer};
+use abide_preprocess::calls::{InputsAnswer, OkAnswer, TaskDocument, TaskPage, TasksAnswer};
 use abide_preprocess::file::InputEnd;
-use abide_preprocess::{Call, Delivery, Options, PhaseSettings, QueueMessage, Report, jobs as words};
+use abide_preprocess::{
+    Call, Delivery, Options, PhaseSettings, QueueMessage, Report, TaskStatus, ToBatch, jobs as words,
+};
 use serde_json::json;
 
 #[test]
@@ -143,18 +145,38 @@ fn a_phase_that_can_start_nothing_rests_and_then_ends_the_batch() {
 fn a_reset_cancels_what_is_under_way_and_what_comes_late_changes_nothing() {
     let mut world = world(options());
     start(&mut world, (0..700).map(|n| file(&format!("{n}.tif"), "image/tiff")).take(300).collect());
-    let order = orders(&mut world, "tiff").remove(0);
+    let mut at_work = orders(&mut world, "tiff");
+    let (done, order) = (at_work.remove(0), at_work.remove(0));
+    for order in &at_work {
+        let begin = Call::Begin { attempt: order.attempt.clone(), machine_id: Some("m".to_owned()) };
+        let _: serde_json::Value = world.call(B, &begin).unwrap();
+    }
+    callback(&mut world, &done.attempt, success(&done)).unwrap();
     let reset: OkAnswer = world.call(B, &Call::Reset).unwrap();
     assert!(reset.ok);
     let ended = status(&mut world);
     assert_eq!((ended.status.as_str(), ended.error.as_deref()), ("ERROR", Some("manually reset")));
-    assert_eq!(orders(&mut world, "tiff"), []);
+    let progress = (ended.progress.tasks_total, ended.progress.tasks_completed);
+    assert_eq!(progress, (300, 1), "of the phase that ran, although the next has a task");
+    assert_eq!(counts(&mut world), [[300, 1, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]);
+    let mut page = TaskPage { limit: Some(100), ..TaskPage::default() };
+    loop {
+        let TasksAnswer { tasks, next } = world.call(B, &Call::Tasks(page.clone())).unwrap();
+        let at_work =
+            |task: &TaskDocument| task.status == TaskStatus::Processing || task.fly_machine_id.is_some();
+        assert!(!tasks.iter().any(at_work), "{tasks:?}");
+        page.after = next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(orders(&mut world, "tiff"), [done], "the worker of a task that is over ends by itself");
     let before = world.commits().len();
     assert!(callback(&mut world, &order.attempt, success(&order)).unwrap().ok);
     assert_eq!(world.commits().len(), before);
     world.pass(day(1));
     assert_eq!(status(&mut world).status, "ERROR", "no alarm brings it back");
-    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    start(&mut world, vec![file("a.tif", "image/tiff"), file("b.tif", "image/tiff")]);
     let before = world.commits().len();
     assert!(
         callback(&mut world, &order.attempt, success(&order)).unwrap().ok,
@@ -212,6 +234,34 @@ fn a_delivery_is_tried_for_long_and_never_lost() {
     start(&mut world, vec![]);
     assert_eq!(status(&mut world).delivery, Some(Delivery::Dead));
     assert_eq!(status(&mut world).status, "DONE");
+}
+
+#[test]
+fn staging_that_the_next_in_line_is_through_with_is_emptied() {
+    let mut world = world(options());
+    world.send(B, &ToBatch::Taken);
+    world.settle();
+    assert!(
+        world.call::<serde_json::Value>(B, &Call::Status).is_err(),
+        "what was never there is not made by it"
+    );
+    // Nobody is told, so that the test is who goes on with it.
+    let mut world = crate::world::world(Options { delivers: true, ..options() });
+    world.worker(words::QUEUE, words::FINALIZE, |_| done(&()));
+    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    let order = orders(&mut world, "tiff").remove(0);
+    let report = Report { retryable: Some(false), ..Report::error("it is damaged") };
+    callback(&mut world, &order.attempt, report).unwrap();
+    world.send(B, &ToBatch::Taken);
+    world.pass(day(6));
+    let task_id = order.attempt.task_id;
+    let _: OkAnswer = world.call(B, &Call::Retry { task_id }).unwrap();
+    world.pass(day(3));
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 0, "a task that is tried again needs it");
+    work(&mut world);
+    assert_eq!(status(&mut world).delivery, Some(Delivery::Delivered));
+    world.pass(day(15));
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 1, "{:?}", status(&mut world));
 }
 
 #[test]

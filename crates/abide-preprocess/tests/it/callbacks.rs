@@ -1,10 +1,12 @@
 //! Callbacks: repeated, late, forged and wrong ones.
 
 use crate::world::{B, callback, counts, file, options, orders, signer, start, success, tasks, world};
-use abide_engine::testing::{World, minute};
-use abide_preprocess::calls::{AttemptRef, OkAnswer};
-use abide_preprocess::report::Outputs;
-use abide_preprocess::{Call, Report, TaskStatus, jobs};
+use abide_engine::testing::{World, hour, minute};
+use abide_engine::worker::done;
+use abide_preprocess::calls::{AttemptRef, CheckAnswer, OkAnswer, TaskDocument};
+use abide_preprocess::jobs::Ended;
+use abide_preprocess::report::{Hindrance, Outputs, PageOutput};
+use abide_preprocess::{Call, Holder, Options, Report, TaskStatus, jobs};
 
 fn one() -> (World, jobs::Order) {
     let mut world = world(options());
@@ -96,5 +98,107 @@ fn a_success_that_is_not_complete_is_a_failure_with_that_reason() {
         let task = &tasks(&mut world).tasks[0];
         assert_eq!((task.status, task.retry_count), (TaskStatus::Pending, 1));
         assert!(task.error.as_deref().unwrap().contains(reason), "{task:?}");
+    }
+}
+
+#[test]
+fn a_first_page_that_is_not_the_output_is_a_failure_with_that_reason() {
+    let page = |r2_key: &str, file_name: &str, file_size: u64| PageOutput {
+        page: 1,
+        r2_key: r2_key.to_owned(),
+        file_name: file_name.to_owned(),
+        file_size,
+        text_r2_key: None,
+        text_file_size: None,
+    };
+    let cases = [
+        (page("staging/b1/a-p0001.jpg", "a.tif.jpg", 5), Some("staging/b1/a-p0001.jpg as its first page")),
+        (page("staging/b1/a.jpg", "a-p0001.jpg", 5), Some("a-p0001.jpg as its first page")),
+        (page("staging/b1/a.jpg", "a.tif.jpg", 6), Some("reported 5 bytes as its output, and 6 bytes")),
+        (page("staging/b1/a.jpg", "a.tif.jpg", 5), None),
+    ];
+    for (page, reason) in cases {
+        let (mut world, order) = one();
+        let report = Report { outputs: Some(vec![page]), ..success(&order) };
+        callback(&mut world, &order.attempt, report).unwrap();
+        let task = tasks(&mut world).tasks.remove(0);
+        match reason {
+            Some(reason) => {
+                assert!(task.error.as_deref().is_some_and(|error| error.contains(reason)), "{task:?}")
+            }
+            None => assert_eq!(task.status, TaskStatus::Completed),
+        }
+    }
+}
+
+/// A worker that found no room, so often.
+fn hindered(mut world: World, by: Hindrance, times: u32) -> (World, TaskDocument) {
+    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    for _ in 0..times {
+        let Some(order) = orders(&mut world, "tiff").into_iter().next_back() else { break };
+        let full = Report { hindered_by: Some(by), ..Report::error("No space left on device") };
+        callback(&mut world, &order.attempt, full).unwrap();
+        world.pass(minute(2));
+    }
+    let task = tasks(&mut world).tasks.remove(0);
+    (world, task)
+}
+
+#[test]
+fn a_full_disk_uses_up_no_attempt() {
+    for by in [Hindrance::Bucket, Hindrance::Machine] {
+        let (mut world, task) = hindered(world(options()), by, 9);
+        let waits = (TaskStatus::Pending, 0, Some("No space left on device"));
+        assert_eq!((task.status, task.retry_count, task.error.as_deref()), waits);
+        let order = orders(&mut world, "tiff").into_iter().next_back().unwrap();
+        callback(&mut world, &order.attempt, success(&order)).unwrap();
+        assert_eq!(tasks(&mut world).tasks[0].status, TaskStatus::Completed);
+        assert_eq!(counts(&mut world)[0], [1, 1, 0, 0]);
+    }
+}
+
+#[test]
+fn a_machine_of_its_own_that_is_too_small_does() {
+    let elsewhere = || world(Options { shares_disk: false, ..options() });
+    let (_, task) = hindered(elsewhere(), Hindrance::Machine, 9);
+    assert_eq!((task.status, task.retry_count), (TaskStatus::Failed, 2));
+    let (_, task) = hindered(elsewhere(), Hindrance::Bucket, 9);
+    assert_eq!((task.status, task.retry_count), (TaskStatus::Pending, 0), "the bucket is everybody's");
+}
+
+#[test]
+fn a_worker_that_failed_where_there_is_no_room_has_not() {
+    let mut world = world(options());
+    let mut left = 5;
+    world.worker(jobs::QUEUE, "tiff", move |_| {
+        left -= 1;
+        let reason = "its worker ended with exit code 1; the disk has 0 bytes free".to_owned();
+        done(&if left >= 0 { Ended::NoRoom { reason } } else { Ended::Failed { reason: "no".to_owned() } })
+    });
+    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    world.pass(hour(1));
+    let task = tasks(&mut world).tasks.remove(0);
+    assert_eq!((task.status, task.retry_count), (TaskStatus::Failed, 2), "{task:?}");
+}
+
+#[test]
+fn an_attempt_that_is_over_may_write_no_more() {
+    let (mut world, order) = one();
+    let holder = Holder { batch: "b1".to_owned(), attempt: order.attempt.clone() };
+    assert_eq!(Holder::parse(&holder.to_string()), Some(holder.clone()));
+    let check = holder.check(&signer());
+    for _ in 0..2 {
+        let _: CheckAnswer = world.call(B, &check).unwrap();
+    }
+    callback(&mut world, &order.attempt, Report::error("timed out")).unwrap();
+    let refused = world.call::<CheckAnswer>(B, &check).unwrap_err().to_string();
+    assert!(refused.contains("attempt 1 of task b1_tiff_0000001 is over"), "{refused}");
+    let second = AttemptRef { attempt: 2, ..order.attempt.clone() };
+    let holder = Holder { attempt: second.clone(), ..holder };
+    let _: CheckAnswer = world.call(B, &holder.check(&signer())).unwrap();
+    callback(&mut world, &second, success(&order)).unwrap();
+    assert!(world.call::<CheckAnswer>(B, &holder.check(&signer())).is_err(), "also once it succeeded");
+    for nothing in ["", "b1", "b1/t/1", "b1/t/x/1", "b1/t/1/2/3", "b1//1/1"] {
+        assert_eq!(Holder::parse(nothing), None, "{nothing:?}");
     }
 }

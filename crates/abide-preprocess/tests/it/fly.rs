@@ -33,6 +33,8 @@ struct Seen {
     unnoted: Option<Value>,
     /// The machine that goes on for ever and says nothing.
     mute: Option<&'static str>,
+    /// The machine that reports what it never uploaded.
+    liar: Option<&'static str>,
     /// Whether none dies.
     all_live: bool,
     /// Machines that were there at the same time, at most.
@@ -87,7 +89,7 @@ async fn create(
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Result<Json<Value>, (StatusCode, [(&'static str, &'static str); 1])> {
-    let (id, mortal) = {
+    let (id, mortal, made) = {
         let mut seen = standin.seen.lock().unwrap();
         seen.problems.extend(problem(&headers, &body));
         // More often than a launch is tried.
@@ -105,7 +107,8 @@ async fn create(
         if seen.unnoted.as_ref().is_some_and(|unnoted| unnoted["name"] == body["name"]) {
             return Err((StatusCode::CONFLICT, [("x-reason", "the name is taken")]));
         }
-        (seen.machine(body["name"].as_str().unwrap()), !seen.all_live)
+        let made = if seen.liar == body["name"].as_str() { Made::Claimed } else { Made::Uploaded };
+        (seen.machine(body["name"].as_str().unwrap()), !seen.all_live, made)
     };
     if standin.seen.lock().unwrap().mute == body["name"].as_str() {
         return Ok(Json(json!({ "id": id, "state": "created" })));
@@ -114,26 +117,39 @@ async fn create(
     if mortal && body["name"] == json!("tiff-fly_tiff_0000002") {
         standin.seen.lock().unwrap().ended.insert(id.clone());
     } else {
-        work(&body["config"]["env"]);
+        work(&standin.service, &body["config"]["env"], made);
     }
     Ok(Json(json!({ "id": id, "state": "created" })))
 }
 
+/// What a machine did before it calls back.
+#[derive(Clone, Copy, PartialEq)]
+enum Made {
+    Uploaded,
+    Claimed,
+}
+
 /// A machine calls back.
-fn work(env: &Value) {
+fn work(service: &Service, env: &Value, made: Made) {
     let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
     let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
     let name = key.rsplit('/').next().unwrap().to_owned();
     let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
         "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
-    tokio::spawn(async move { reqwest::Client::new().post(url).json(&report).send().await.unwrap() });
+    let staging = service.buckets().staging.clone();
+    tokio::spawn(async move {
+        if made == Made::Uploaded {
+            staging.put(&Key::new(&key).unwrap(), "a jpg".into(), "image/jpeg").await.unwrap();
+        }
+        reqwest::Client::new().post(url).json(&report).send().await.unwrap()
+    });
 }
 
 /// Lists machines; the one that nobody noted goes on once it is found.
 async fn list(State(standin): State<StandIn>) -> Json<Value> {
     let seen = standin.seen.lock().unwrap();
     if let Some(unnoted) = &seen.unnoted {
-        work(&unnoted["config"]["env"]);
+        work(&standin.service, &unnoted["config"]["env"], Made::Uploaded);
     }
     let listed = (1..).zip(&seen.machines);
     let listed = listed.map(|(number, name)| json!({ "id": format!("machine{number}"), "name": name }));
@@ -272,4 +288,12 @@ async fn a_machine_past_its_time_is_destroyed_and_replaced() {
     let seen = run(1, Duration::from_millis(500), calm).await;
     assert_eq!(seen.machines, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000001-2"]);
     assert!(seen.destroyed.contains("machine1"), "{:?}", seen.destroyed);
+}
+
+#[tokio::test]
+async fn what_was_reported_but_not_uploaded_is_made_by_another_attempt() {
+    let liar = Some("tiff-fly_tiff_0000001");
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_live: true, liar, ..Seen::default() };
+    let seen = run(1, Duration::from_secs(24 * 60 * 60), calm).await;
+    assert_eq!(seen.machines, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000001-2"]);
 }

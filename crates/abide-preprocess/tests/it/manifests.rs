@@ -39,7 +39,17 @@ fn what_cannot_be_used_says_why() {
     other["batch_id"] = json!("b2");
     let mut outside = manifest(&["a.tif"]);
     outside["directories"][0]["files"][0]["r2_key"] = json!("staging/b10/a.tif");
+    let with = |field: &str, value: &str| {
+        let mut manifest = manifest(&["a.tif"]);
+        manifest["directories"][0]["files"][0][field] = json!(value);
+        manifest
+    };
     let cases = [
+        (with("file_name", ""), "\"staging/b1/a.tif\" has the file_name \"\""),
+        (with("file_name", ".."), "has the file_name \"..\""),
+        (with("file_name", "../../x.tif"), "which is not the name of a file"),
+        (with("logical_path", "/../../x.tif"), "has the logical_path \"/../../x.tif\""),
+        (with("logical_path", ""), "which is not a path below the root of the batch"),
         (json!({"batch_id": "b1"}), "missing field `directories`"),
         (other, "it is that of batch b2"),
         (outside, "is outside of staging/b1/"),

@@ -75,3 +75,38 @@ fn a_phase_is_one_file_and_one_line() {
     let names: Vec<_> = output(&mut world).into_iter().map(|file| file.file_name).collect();
     assert_eq!(names, ["talk.mp3", "talk.mp3.txt", "b.jpg"]);
 }
+
+#[test]
+fn the_page_shows_what_runs_here() {
+    let page = include_str!("../../../../docs/adding-a-phase.md");
+    let blocks: Vec<&str> =
+        page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        assert!(include_str!("new_phase.rs").contains(block), "{block}");
+    }
+}
+
+/// A phase, a file, what its worker may put for it, and what not.
+type Case<'a> = (&'a dyn Phase, &'a str, &'a [&'a str], &'a [&'a str]);
+
+#[test]
+fn workers_may_put_what_is_named_after_their_file() {
+    let of = |name: &str| file(name, "audio/mpeg");
+    let cases: [Case; 4] = [
+        (
+            &AudioTranscription,
+            "talk.mp3",
+            &["talk.mp3.txt"],
+            &["talk.mp3", "talk.txt", "talk.mp3.d/x", "talk.mp31"],
+        ),
+        (&TiffConversion, "a.tif", &["a.jpg", "a-p0001.jpg"], &["a.tif", "a.txt", "ab.jpg", "a-p1x.jpg"]),
+        (&PdfSplitting, "b.pdf", &["b-p0001.jpg", "b-p0001.txt"], &["b.pdf", "b-p0001.exe", "c-p0001.jpg"]),
+        (&ImageProcessing, "c.jpg", &["c.jpg.ref.json"], &["c.jpg", "c.jpg.txt", "d.jpg.ref.json"]),
+    ];
+    for (phase, name, may, may_not) in cases {
+        let may_put = |key: &&str| phase.may_put(&of(name), &format!("staging/b1/{key}"));
+        assert!(may.iter().all(may_put), "{name}");
+        assert_eq!(may_not.iter().copied().find(|key| may_put(key)), None, "{name}");
+    }
+}

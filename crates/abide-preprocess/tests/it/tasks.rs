@@ -16,6 +16,7 @@ fn task(status: TaskStatus) -> Task {
         status,
         attempt: 2,
         last_attempt: 3,
+        put_off: 0,
         asset_id: "A".to_owned(),
         input: ProcessableFile::default(),
         started_at: (status != TaskStatus::Pending).then_some(Time(1_000)),
@@ -29,7 +30,7 @@ fn task(status: TaskStatus) -> Task {
 }
 
 /// Every event, each under the name that the table uses.
-fn events() -> [(&'static str, TaskEvent); 7] {
+fn events() -> [(&'static str, TaskEvent); 8] {
     let failed = |retryable| TaskEvent::Failed { reason: "why".to_owned(), retryable };
     [
         ("begun", TaskEvent::Begun { machine_id: None }),
@@ -37,7 +38,8 @@ fn events() -> [(&'static str, TaskEvent); 7] {
         ("completed", TaskEvent::Completed { report: Box::new(Report::success()), in_parts: 0 }),
         ("failed", failed(true)),
         ("hopeless", failed(false)),
-        ("not begun", TaskEvent::NotBegun),
+        ("not now", TaskEvent::NotNow { reason: "no room".to_owned() }),
+        ("stopped", TaskEvent::Stopped),
         ("again", TaskEvent::Again { attempts: 4 }),
     ]
 }
@@ -59,7 +61,7 @@ fn shown(moved: Option<Moved>) -> String {
     line + if task.report.is_some() { " with a report" } else { "" }
 }
 
-fn check(task: &Task, expected: [&str; 7]) {
+fn check(task: &Task, expected: [&str; 8]) {
     let found: Vec<(&str, String)> = events()
         .into_iter()
         .map(|(name, event)| (name, shown(task.after(task.attempt, event, NOW))))
@@ -79,7 +81,8 @@ fn a_pending_task() {
             "over: Completed 2/3 ended 5000 with a report",
             "another: Pending 3/3 because why",
             "over: Failed 2/3 ended 5000 because why",
-            "another: Pending 3/4",
+            "another: Pending 3/4 because no room",
+            "-",
             "-",
         ],
     );
@@ -95,7 +98,8 @@ fn a_task_that_is_processed() {
             "over: Completed 2/3 started 1000 ended 5000 on m1 with a report",
             "another: Pending 3/3 because why",
             "over: Failed 2/3 started 1000 ended 5000 on m1 because why",
-            "another: Pending 3/4",
+            "another: Pending 3/4 because no room",
+            "same: Pending 2/3",
             "-",
         ],
     );
@@ -111,7 +115,8 @@ fn a_task_in_its_last_attempt() {
             "over: Completed 3/3 started 1000 ended 5000 on m1 with a report",
             "over: Failed 3/3 started 1000 ended 5000 on m1 because why",
             "over: Failed 3/3 started 1000 ended 5000 on m1 because why",
-            "another: Pending 4/4",
+            "another: Pending 4/4 because no room",
+            "same: Pending 3/3",
             "-",
         ],
     );
@@ -119,8 +124,21 @@ fn a_task_in_its_last_attempt() {
 
 #[test]
 fn a_task_that_is_over() {
-    check(&task(TaskStatus::Completed), ["-"; 7]);
-    check(&task(TaskStatus::Failed), ["-", "-", "-", "-", "-", "-", "another: Pending 3/6 because no"]);
+    check(&task(TaskStatus::Completed), ["-"; 8]);
+    check(&task(TaskStatus::Failed), ["-", "-", "-", "-", "-", "-", "-", "another: Pending 3/6 because no"]);
+}
+
+#[test]
+fn an_attempt_that_could_not_be_made_does_not_count() {
+    let not_now = || TaskEvent::NotNow { reason: "no room".to_owned() };
+    let mut waiting = task(TaskStatus::Processing);
+    for _ in 0..10 {
+        let moved = waiting.after(waiting.attempt, not_now(), NOW);
+        let Some(Moved::Another(next)) = moved else { panic!("it is tried again: {moved:?}") };
+        assert_eq!((next.attempt, next.retries()), (waiting.attempt + 1, 1));
+        waiting = next;
+    }
+    assert_eq!(waiting.last_attempt - waiting.attempt, 1, "as many are left as before");
 }
 
 #[test]

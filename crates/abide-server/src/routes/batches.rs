@@ -9,7 +9,7 @@ use crate::role::Role;
 use crate::route::Routes;
 use crate::routes::tickets;
 use crate::services::PipelineService;
-use abide_blob::{Access, Key};
+use abide_blob::Key;
 use abide_core::commit::Reply;
 use abide_core::json::Json as JsonText;
 use abide_core::object::ObjectKey;
@@ -19,7 +19,7 @@ use abide_pipeline::upload::{
     Call, CompleteFile, FileDocument, Init, Inited, Intake, PART_BYTES, ProcessedAnswer, ProcessedBody,
     StartFile, StatusAnswer, UploadError, UploadType, part_key,
 };
-use abide_preprocess::Which;
+use abide_preprocess::{Lent, Which};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -128,7 +128,7 @@ async fn lend(app: &App, key: &str) -> Result<String, ApiError> {
     let key = Key::new(key).map_err(|error| ApiError::bad(error.to_string()))?;
     let (site, good_for) = (preprocess.site().await, service(app).urls_good_for);
     let now = app.engine().now();
-    let url = preprocess.buckets().lend(&site.url, Which::Staging, &key, Access::Put, now, good_for).await;
+    let url = preprocess.buckets().lend(&site.url, (Which::Staging, &key), Lent::ToPut, now, good_for).await;
     url.map_err(|error| ApiError::new(ErrorCode::StoreUnavailable, error.to_string()))
 }
 

@@ -18,7 +18,7 @@ async function tasksOf(batch, query, enough) {
   const found = [];
   let after = null;
   for (let page = 0; page < PAGES && found.length < enough; page += 1) {
-    const params = new URLSearchParams({ ...query, limit: "500", ...(after ? { after } : {}) });
+    const params = new URLSearchParams({ ...query, limit: String(enough - found.length), ...(after ? { after } : {}) });
     const { tasks, next } = await ask(`${of(batch)}/tasks?${params}`);
     found.push(...tasks);
     if (!next) break;
@@ -64,7 +64,7 @@ function failure(batch, { task_id: task, input_file_name: name, error }) {
     el("p", { className: "error" }, error ?? ""));
 }
 
-async function batchRow({ batch_id: batch, status, phases, inputs, updated_at: at, error, delivery }) {
+async function batchRow({ batch_id: batch, status, phases, inputs, updated_at: at, error, delivery, waits }) {
   const images = inputs.converted ? await tasksOf(batch, { phase: "IMAGE_PROCESSING", status: "completed" }, IMAGES) : [];
   const failed = phases.some(({ tasks_failed: count }) => count) ? await tasksOf(batch, { status: "failed" }, FAILURES) : [];
   const time = new Date(at);
@@ -76,6 +76,7 @@ async function batchRow({ batch_id: batch, status, phases, inputs, updated_at: a
       el("time", { title: time.toLocaleString() }, clock(time.getTime()))),
     el("p", { className: "hint counts" }, counts),
     error ? el("p", { className: "error" }, error) : null,
+    waits ? el("p", { className: "hint waits" }, waits) : null,
     el("ul", { className: "phases" }, ...phases.map(phaseLine)),
     el("div", { className: "thumbs" }, ...images.map(thumb)),
     failed.length ? el("ul", { className: "list failures" }, ...failed.map((task) => failure(batch, task))) : null);

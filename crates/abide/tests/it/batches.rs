@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::place::Place;
+use crate::scans::{SERVE, files, staging};
 use crate::served::Served;
 
 /// Longer than any step takes.
@@ -62,8 +63,8 @@ fn begin(served: &Served) -> String {
 
 #[test]
 fn files_become_an_organized_and_described_tree() {
-    let place = Place::new();
-    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let place = Place::new().env("ABIDE_PREPROCESS_STAGING_KEPT_MS", "0");
+    let served = Served::start(&place, SERVE);
     let batch = begin(&served);
     let finalized = served.ok(&format!("POST /api/batches/{batch}/finalize"), "");
     let root = finalized["root_pi"].as_str().unwrap().to_owned();
@@ -88,6 +89,14 @@ fn files_become_an_organized_and_described_tree() {
     let description = entity["components"]["description.md"].as_str().unwrap();
     let description = served.ask(&format!("GET /cat/{description}"), "");
     assert!(description.body.starts_with("# "), "{description}");
+    let staging = staging(&place);
+    for _ in 0..STEPS {
+        if files(&staging).is_empty() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(100));
+    }
+    panic!("staging is not emptied although the pipeline is through: {:?}", files(&staging));
 }
 
 /// Killed again and again, it makes the same tree under the same ids.

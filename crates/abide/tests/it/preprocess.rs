@@ -156,6 +156,8 @@ fn a_batch_of_more_than_a_hundred_ends_whole_although_its_server_is_killed() {
             assert_eq!(&found.unwrap()[name], value, "{phase}: {status}");
         }
     }
+    let page = served.ok("GET /preprocess/batches/many/tasks?limit=1000", "");
+    assert_eq!((page["tasks"].as_array().unwrap().len(), &page["next"]), (208, &Value::Null), "a whole page");
     let jpegs = files(&place.path("work/data/buckets/staging/staging/many/folder"));
     assert_eq!(jpegs.iter().filter(|path| path.extension().is_some_and(|end| end == "jpg")).count(), 104);
 }

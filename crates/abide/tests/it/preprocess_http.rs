@@ -341,3 +341,60 @@ fn a_reset_destroys_machines_in_flight() {
     );
     assert!(fly.asked().iter().all(|asked| asked.token.as_deref() == Some("Bearer token-of-a-test")));
 }
+
+#[test]
+fn a_worker_whose_attempt_is_over_replaces_nothing() {
+    // Machines do nothing: the test does what they would.
+    let fly = Outside::start(|asked, before| match asked.method.as_str() {
+        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
+        _ => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
+    });
+    let place = on_fly(&fly);
+    let served = Served::start(&place, SERVE);
+    send(&served, &stage(&place, "late", 1));
+    let told = |nth: usize| {
+        until(&served, || {
+            let started = fly.asked().into_iter().filter(|asked| asked.method == "POST").nth(nth)?;
+            Some(started.body["config"]["env"].clone())
+        })
+    };
+    let path = |env: &Value, name: &str| {
+        let url = env[name].as_str().unwrap();
+        url.strip_prefix("http://127.0.0.1:9").unwrap_or_else(|| panic!("{url}")).to_owned()
+    };
+    let put = |env: &Value, text: &str| served.ask(&format!("PUT {}", path(env, "OUTPUT_URL")), text);
+    let made = || std::fs::read_to_string(staging(&place).join("staging/late/folder/image000.jpg")).unwrap();
+    let is_over = |env: &Value| {
+        let refused = put(env, "of nobody");
+        assert_eq!(refused.status, 409, "{refused}");
+        assert_eq!(refused.json()["error"]["refusal"], json!("attempt_over"), "{refused}");
+    };
+
+    let first = told(0);
+    for text in ["one", "again"] {
+        let taken = put(&first, text);
+        assert_eq!((taken.status, made().as_str()), (200, text), "as often as it asks: {taken}");
+    }
+    let lost = json!({ "status": "error", "error": "it was lost" }).to_string();
+    served.ok(&format!("POST {}", path(&first, "CALLBACK_URL")), &lost);
+    is_over(&first);
+    let uploads = json!({ "files": [{ "bucket": "staging", "key": "staging/late/folder/image000.jpg" }] });
+    let refused = served.ask(&format!("POST {}", path(&first, "UPLOADS_URL")), &uploads.to_string());
+    assert_eq!(refused.status, 409, "{refused}");
+
+    let second = told(1);
+    assert_eq!(put(&second, "three").status, 200);
+    is_over(&first);
+    for (lent, other) in [("/2&signature", "/1&signature"), ("holder=", "other=")] {
+        let forged = path(&second, "OUTPUT_URL").replace(lent, other);
+        let refused = served.ask(&format!("PUT {forged}"), "of nobody");
+        assert_eq!(refused.status, 403, "{forged}: {refused}");
+    }
+    let report = json!({ "status": "success", "output_r2_key": "staging/late/folder/image000.jpg",
+        "output_file_name": "image000.jpg", "output_file_size": 5 });
+    served.ok(&format!("POST {}", path(&second, "CALLBACK_URL")), &report.to_string());
+    is_over(&second);
+    assert_eq!(made(), "three", "what the task reported is there");
+    let task = served.ok("GET /preprocess/batches/late/tasks?phase=TIFF_CONVERSION", "")["tasks"][0].clone();
+    assert_eq!((&task["status"], &task["retry_count"]), (&json!("completed"), &json!(1)), "{task}");
+}

@@ -1,25 +1,27 @@
 //! Bytes: blobs lent by signed URLs, and images as they are served.
 
-use super::{Proof, TaskAt, ask, service};
+use super::{Proof, TaskAt, ask, read, service};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
-use abide_blob::{Access, BlobError, Key};
+use abide_blob::{Access, BlobError, Key, Loan};
 use abide_core::time::Time;
 use abide_engine::RefusalClass;
 use abide_preprocess::asset::Asset;
 use abide_preprocess::calls::CheckAnswer;
 use abide_preprocess::limits::INPUT_BYTES;
-use abide_preprocess::worker::{UploadsAnswer, UploadsRequest, Wanted};
-use abide_preprocess::{Buckets, Call, Which};
+use abide_preprocess::worker::{UploadsAnswer, UploadsRequest};
+use abide_preprocess::{Buckets, Call, Holder, Lent, Which};
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use futures_util::future::ready;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ use std::time::Duration;
 const UPLOADS: usize = 1_000;
 /// How long they are good.
 const GOOD_FOR: Duration = Duration::from_secs(15 * 60);
+/// Pieces of a body that are read away after it was refused.
+const PIECES_LEFT: usize = 16_384;
 /// Bytes of what describes an asset.
 const ASSET_BYTES: u64 = 64 * 1024;
 
@@ -50,6 +54,9 @@ impl Named for BlobAt {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Signed {
     ends_at: i64,
+    /// The attempt that it was lent to, if to one.
+    #[serde(default)]
+    holder: String,
     signature: String,
 }
 
@@ -57,26 +64,27 @@ fn unknown(message: impl Into<String>) -> ApiError {
     ApiError::refused(ErrorCode::Refused(RefusalClass::NotFound), "unknown_blob", message)
 }
 
-fn failed(error: BlobError) -> ApiError {
+pub(super) fn failed(error: BlobError) -> ApiError {
     match error {
         BlobError::NotFound(_) => unknown(error.to_string()),
         BlobError::BadKey(_) => ApiError::bad(error.to_string()),
         BlobError::TooLarge { .. } => ApiError::new(ErrorCode::TooLarge, error.to_string()),
+        BlobError::Full { .. } => ApiError::new(ErrorCode::StoreFull, error.to_string()),
         BlobError::Failed { .. } | BlobError::Unusable { .. } => {
             ApiError::new(ErrorCode::StoreUnavailable, error.to_string())
         }
     }
 }
 
+fn wrong_signature(message: impl Into<String>) -> ApiError {
+    ApiError::refused(ErrorCode::Refused(RefusalClass::Forbidden), "wrong_signature", message)
+}
+
 fn check(app: &App, at: &BlobAt, signed: &Signed, access: Access) -> Result<(), ApiError> {
-    let signer = &service(app).buckets().signer;
-    let ends_at = Time(signed.ends_at);
-    let now = app.engine().now();
-    let checked = signer.check(at.which.as_str(), &at.key, access, ends_at, &signed.signature, now);
-    checked.map_err(|error| {
-        let code = ErrorCode::Refused(RefusalClass::Forbidden);
-        ApiError::refused(code, "wrong_signature", error.to_string())
-    })
+    let Signed { ends_at, holder, signature } = signed;
+    let loan = Loan { bucket: at.which.as_str(), key: &at.key, access, ends_at: Time(*ends_at), holder };
+    let checked = service(app).buckets().signer.check(&loan, signature, app.engine().now());
+    checked.map_err(|error| wrong_signature(error.to_string()))
 }
 
 pub(super) async fn get(
@@ -102,6 +110,8 @@ async fn send(app: &App, which: Which, key: &Key, content_type: &str) -> Result<
     Ok(response)
 }
 
+/// Puts a blob as often as it is asked for: each takes the place of the one before. A URL that was lent to an attempt ends with
+/// it: what is not all here by then changes nothing.
 pub(super) async fn put(
     State(app): State<App>,
     At(at): At<BlobAt>,
@@ -109,12 +119,35 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, ApiError> {
     check(&app, &at, &signed, Access::Put)?;
+    let holder = match signed.holder.as_str() {
+        "" => None,
+        lent => Some(Holder::parse(lent).ok_or_else(|| wrong_signature("the URL names no attempt"))?),
+    };
+    is_under_way(&app, holder.as_ref()).await?;
+    let came = body.into_data_stream().map_err(|error| error.to_string());
+    let checked = stream::once(is_under_way(&app, holder.as_ref()));
+    let checked = checked.map(|checked| checked.map(|()| Bytes::new()).map_err(|error| error.to_string()));
     let bucket = service(&app).buckets().get(at.which);
-    let stream = body.into_data_stream();
-    let put = bucket.put_stream(&at.key, stream, "application/octet-stream", INPUT_BYTES).await;
-    let bytes = put.map_err(failed)?;
-    // Clients of buckets give back what they were told of each part.
-    Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response())
+    let mut stream = Box::pin(came.chain(checked));
+    match bucket.put_stream(&at.key, &mut stream, "application/octet-stream", INPUT_BYTES).await {
+        // Clients of buckets give back what they were told of each part.
+        Ok(bytes) => Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response()),
+        Err(error) => {
+            // Who is still sending would not hear why.
+            let left = stream.take_while(|piece| ready(piece.is_ok())).take(PIECES_LEFT);
+            left.for_each(|_| ready(())).await;
+            // It may have been broken off for this, and an attempt that is over stays over.
+            is_under_way(&app, holder.as_ref()).await?;
+            Err(failed(error))
+        }
+    }
+}
+
+/// Whether the attempt that a URL was lent to, if to one, is not over.
+async fn is_under_way(app: &App, holder: Option<&Holder>) -> Result<(), ApiError> {
+    let Some(holder) = holder else { return Ok(()) };
+    let check = holder.check(&service(app).buckets().signer);
+    ask(app, &holder.batch, &check).await.map(drop)
 }
 
 /// Gives a live attempt URLs for its outputs: beside its input in staging, below its asset in the archive.
@@ -127,14 +160,14 @@ pub(super) async fn uploads(
     if request.files.len() > UPLOADS {
         return Err(ApiError::new(ErrorCode::TooLarge, format!("ask for at most {UPLOADS} URLs at a time")));
     }
-    let call = Call::Check { attempt: proof.of(at.task), signature: proof.signature };
-    let checked = ask(&app, &at.batch, &call).await?;
-    let checked: CheckAnswer = checked.decode().map_err(|error| ApiError::bad(error.0))?;
+    let holder = Holder { batch: at.batch.clone(), attempt: proof.of(at.task) };
+    let call = Call::Check { attempt: holder.attempt.clone(), signature: proof.signature };
+    let checked: CheckAnswer = read(ask(&app, &at.batch, &call).await?)?;
     let site = service(&app).site().await;
     let now = app.engine().now();
     let mut urls = Vec::with_capacity(request.files.len());
     for wanted in request.files {
-        if !is_its_own(&wanted, &checked, &at.batch) {
+        if !service(&app).may_put(&holder, &checked, &wanted) {
             let code = ErrorCode::Refused(RefusalClass::Forbidden);
             let message = format!("{} is not for this task to write", wanted.key);
             return Err(ApiError::refused(code, "foreign_key", message));
@@ -145,7 +178,8 @@ pub(super) async fn uploads(
             urls.push(String::new());
             continue;
         }
-        let url = buckets.lend(&site.url, wanted.bucket, &key, Access::Put, now, GOOD_FOR).await;
+        let lent = Lent::ToPutBy(&holder);
+        let url = buckets.lend(&site.url, (wanted.bucket, &key), lent, now, GOOD_FOR).await;
         urls.push(url.map_err(failed)?);
     }
     Ok(Json(UploadsAnswer { urls }))
@@ -155,30 +189,6 @@ pub(super) async fn uploads(
 async fn shared(buckets: &Buckets, task: &CheckAnswer, which: Which, key: &Key) -> Result<bool, BlobError> {
     let input = Key::new(&task.input.r2_key)?;
     buckets.get(which).share(key, &buckets.staging, &input).await
-}
-
-/// Whether a key is one of those that the task may write.
-fn is_its_own(wanted: &Wanted, task: &CheckAnswer, batch: &str) -> bool {
-    let CheckAnswer { input, asset_id } = task;
-    match wanted.bucket {
-        Which::Archive => {
-            wanted.key.starts_with(&format!("archive/{batch}/{asset_id}/"))
-                || wanted.key == Asset::key(asset_id)
-        }
-        Which::Staging => {
-            let named = input.output_r2_key.as_deref();
-            let stem = named.map_or(input.r2_key.as_str(), |key| key.strip_suffix(".jpg").unwrap_or(key));
-            let of_stem = wanted.key.strip_prefix(stem);
-            let is_output = of_stem.is_some_and(|rest| {
-                let page = rest.strip_prefix("-p").and_then(|page| page.split_once('.'));
-                let numbered = |(number, end): (&str, &str)| {
-                    number.bytes().all(|digit| digit.is_ascii_digit()) && matches!(end, "jpg" | "txt")
-                };
-                rest == ".jpg" || page.is_some_and(numbered)
-            });
-            is_output || wanted.key == format!("{}.ref.json", input.r2_key)
-        }
-    }
 }
 
 pub(super) async fn asset(State(app): State<App>, At(asset): At<String>) -> Result<Response, ApiError> {

@@ -1,14 +1,14 @@
 //! How far a batch is, as it goes.
 
-use super::ask;
+use super::status_of;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::path::At;
-use abide_core::json::Json;
 use abide_core::object::ObjectKey;
 use abide_engine::Object;
 use abide_engine::driver::LogFollower;
-use abide_preprocess::{Batch, Call};
+use abide_preprocess::Batch;
+use abide_preprocess::calls::StatusAnswer;
 use axum::extract::State;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, stream};
@@ -22,7 +22,7 @@ struct Reader {
     app: App,
     batch: String,
     /// The first event, which needs nothing to happen.
-    now: Option<Json>,
+    now: Option<StatusAnswer>,
     log: LogFollower,
 }
 
@@ -34,11 +34,11 @@ pub(super) async fn events(
     let object = ObjectKey::new(Batch::KIND, &batch)?;
     let head = app.engine().log_head(object.clone()).await?;
     let log = app.engine().follow(object, head);
-    let now = Some(ask(&app, &batch, &Call::Status).await?);
+    let now = Some(status_of(&app, &batch).await?);
     let reader = Reader { app, batch, now, log };
     let events = stream::unfold(reader, |mut reader| async move {
         let status = reader.next().await?;
-        let event = Event::default().event("status").data(status.as_str());
+        let event = Event::default().event("status").json_data(&status).ok()?;
         Some((Ok(event), reader))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
@@ -46,7 +46,7 @@ pub(super) async fn events(
 
 impl Reader {
     /// The next status; none when the server stops or the batch is gone.
-    async fn next(&mut self) -> Option<Json> {
+    async fn next(&mut self) -> Option<StatusAnswer> {
         if let Some(now) = self.now.take() {
             return Some(now);
         }
@@ -54,6 +54,6 @@ impl Reader {
             grown = self.log.next() => drop(grown.ok()?),
             () = self.app.drain().begun() => return None,
         }
-        ask(&self.app, &self.batch, &Call::Status).await.ok()
+        status_of(&self.app, &self.batch).await.ok()
     }
 }

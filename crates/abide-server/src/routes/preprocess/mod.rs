@@ -16,13 +16,16 @@ use abide_core::json::Json as JsonText;
 use abide_core::name::Kind;
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_engine::Object;
-use abide_preprocess::calls::{AttemptRef, FilePage, OkAnswer, TaskPage};
+use abide_preprocess::calls::{
+    AttemptRef, FilePage, InputsAnswer, OkAnswer, OutputAnswer, StatusAnswer, TaskPage, TasksAnswer,
+};
 use abide_preprocess::limits::REPORT_BYTES;
-use abide_preprocess::{Batch, Call, QueueMessage, Report, Service, jobs};
+use abide_preprocess::{Batch, Call, CallbackError, QueueMessage, Report, Service, jobs};
 use abide_store::{Answer, Read};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The name by which clients know the service.
@@ -74,7 +77,8 @@ pub(crate) fn routes() -> Routes {
             "an image as thumb, medium, large or original",
             blobs::variant,
         )
-        .get("/asset/{asset}/{variant}", Read, "the same", blobs::variant)
+        .get("/asset/{asset}", Read, "an image in its usual variant", blobs::asset)
+        .get("/asset/{asset}/{variant}", Read, "an image as thumb, medium, large or original", blobs::variant)
 }
 
 /// A task of a batch.
@@ -126,8 +130,21 @@ async fn health(State(app): State<App>) -> Json<Health> {
     Json(Health { status: "ok", service: NAME, timestamp })
 }
 
-async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
-    ask(&app, &batch, &Call::Status).await.map(Json)
+async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<StatusAnswer>, ApiError> {
+    status_of(&app, &batch).await.map(Json)
+}
+
+/// How far a batch is, and what its workers wait for.
+async fn status_of(app: &App, batch: &str) -> Result<StatusAnswer, ApiError> {
+    let status = read::<StatusAnswer>(ask(app, batch, &Call::Status).await?)?;
+    let goes_on = !matches!(status.status.as_str(), "DONE" | "ERROR");
+    let hindrance = service(app).hindrance().borrow().clone();
+    Ok(StatusAnswer { waits: hindrance.filter(|_| goes_on), ..status })
+}
+
+/// What a batch answered.
+fn read<T: DeserializeOwned>(answer: JsonText) -> Result<T, ApiError> {
+    answer.decode().map_err(|error| ApiError::bad(error.0))
 }
 
 async fn callback(
@@ -136,8 +153,11 @@ async fn callback(
     Params(proof): Params<Proof>,
     SmallBody(report): SmallBody<Report, REPORT_BYTES>,
 ) -> Result<Json<OkAnswer>, ApiError> {
-    let answer = service(&app).call_back(&at.batch, proof.of(at.task), proof.signature, report).await?;
-    Ok(Json(answer))
+    let answer = service(&app).call_back(&at.batch, proof.of(at.task), proof.signature, report).await;
+    answer.map(Json).map_err(|error| match error {
+        CallbackError::Call(error) => error.into(),
+        CallbackError::Bucket(error) => blobs::failed(error),
+    })
 }
 
 async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {
@@ -161,7 +181,7 @@ pub(crate) struct ListParams {
 
 #[derive(Serialize)]
 struct BatchPage {
-    batches: Vec<JsonText>,
+    batches: Vec<StatusAnswer>,
     next: Option<String>,
 }
 
@@ -179,33 +199,72 @@ async fn batches(State(app): State<App>, Params(params): Params<ListParams>) -> 
     let mut batches = Vec::with_capacity(objects.len());
     for view in objects {
         // One that was deleted meanwhile is no batch any more.
-        batches.extend(ask(&app, view.object.name.as_str(), &Call::Status).await.ok());
+        batches.extend(status_of(&app, view.object.name.as_str()).await.ok());
     }
     Ok(Json(BatchPage { batches, next }).into_response())
+}
+
+/// Calls that one page is filled from: a batch answers with what fits into one answer, and looks at so many items, of which
+/// filters leave a few.
+const CALLS_PER_PAGE: usize = 32;
+
+/// A page of `limit` items, from as many answers as it takes, and where the next begins. One that takes too many ends early.
+async fn fill<A: DeserializeOwned, T, C>(
+    (app, batch): (&App, &str),
+    (limit, after): (usize, Option<C>),
+    call: impl Fn(Option<C>, usize) -> Call,
+    split: impl Fn(A) -> (Vec<T>, Option<C>),
+) -> Result<(Vec<T>, Option<C>), ApiError> {
+    let (mut items, mut next) = (Vec::new(), after);
+    for _ in 0..CALLS_PER_PAGE {
+        let call = call(next, limit - items.len());
+        let (found, further) = split(read(ask(app, batch, &call).await?)?);
+        items.extend(found);
+        next = further;
+        if next.is_none() || items.len() >= limit {
+            break;
+        }
+    }
+    Ok((items, next))
 }
 
 async fn tasks(
     State(app): State<App>,
     At(batch): At<String>,
     Params(page): Params<TaskPage>,
-) -> Result<Json<JsonText>, ApiError> {
-    ask(&app, &batch, &Call::Tasks(page)).await.map(Json)
+) -> Result<Json<TasksAnswer>, ApiError> {
+    let of = (page::items(page.limit)?, page.after.clone());
+    let call = |after, limit| Call::Tasks(TaskPage { after, limit: Some(limit), ..page.clone() });
+    let (tasks, next) =
+        fill((&app, &batch), of, call, |TasksAnswer { tasks, next }: TasksAnswer| (tasks, next)).await?;
+    Ok(Json(TasksAnswer { tasks, next }))
 }
 
 async fn inputs(
     State(app): State<App>,
     At(batch): At<String>,
     Params(page): Params<FilePage>,
-) -> Result<Json<JsonText>, ApiError> {
-    ask(&app, &batch, &Call::Inputs(page)).await.map(Json)
+) -> Result<Json<InputsAnswer>, ApiError> {
+    let of = (page::items(page.limit)?, page.after);
+    let call = |after, limit| Call::Inputs(FilePage { after, limit: Some(limit) });
+    let (inputs, next) =
+        fill((&app, &batch), of, call, |InputsAnswer { inputs, next }: InputsAnswer| (inputs, next)).await?;
+    Ok(Json(InputsAnswer { inputs, next }))
 }
 
 async fn files(
     State(app): State<App>,
     At(batch): At<String>,
     Params(page): Params<FilePage>,
-) -> Result<Json<JsonText>, ApiError> {
-    ask(&app, &batch, &Call::Output(page)).await.map(Json)
+) -> Result<Json<OutputAnswer>, ApiError> {
+    let of = (page::items(page.limit)?, page.after);
+    let call = |after, limit| Call::Output(FilePage { after, limit: Some(limit) });
+    let (files, next) = fill((&app, &batch), of, call, |answer: OutputAnswer| {
+        (answer.output.into_iter().zip(answer.places).collect(), answer.next)
+    })
+    .await?;
+    let (output, places) = files.into_iter().unzip();
+    Ok(Json(OutputAnswer { output, places, next }))
 }
 
 async fn retry(State(app): State<App>, At(at): At<TaskAt>) -> Result<Json<JsonText>, ApiError> {

@@ -1,5 +1,5 @@
 //! Tasks that do nothing: what a batch costs beside the work. Machines are asked for at a stand-in for their API, which calls
-//! back over HTTP at once, as each machine would.
+//! back over HTTP at once, as each machine would; what they are to make is there before they begin.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -47,6 +47,7 @@ pub(crate) fn run(mut config: Config, dir: &Path, tasks: u32) -> Result<TaskRow,
     config.store.data_dir = dir.join("server");
     runtime()?.block_on(async {
         let api = stand_in().await.map_err(BenchError::Io)?;
+        make_outputs(dir, tasks).map_err(BenchError::Io)?;
         let mut hosted = Hosted::only(Registry::new());
         let service = service::begin(&mut hosted, setup(dir, api)?, String::new())?;
         let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--data-dir" };
@@ -70,6 +71,13 @@ fn setup(dir: &Path, api: SocketAddr) -> Result<Setup, Failure> {
         poll: Duration::from_secs(5),
     };
     Ok(Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), IN_FLIGHT) })
+}
+
+/// What the tasks are said to make: a success is believed only of what is in the bucket.
+fn make_outputs(dir: &Path, tasks: u32) -> std::io::Result<()> {
+    let folder = dir.join("staging/staging").join(BATCH);
+    std::fs::create_dir_all(&folder)?;
+    (0..tasks).try_for_each(|number| std::fs::write(folder.join(format!("{number}.jpg")), "x"))
 }
 
 async fn measure(service: &Service, tasks: u32) -> Result<TaskRow, Failure> {
