@@ -245,7 +245,7 @@ fn being_on_this_machine_is_not_enough_where_stores_ask_who_somebody_is() {
     ] {
         let refused = closed.ask(line, body);
         assert!(refused.status == 403 && refused.body.contains("needs a token"), "{line}: {refused}");
-        assert_eq!(open.ask(line, body).status, 200, "{line}");
+        open.ok(line, body);
     }
     let listed = closed.ok(jobs, "");
     let shown = closed.ok(&format!("GET /v1/jobs/{}", listed["jobs"][0]["job"]), "");
