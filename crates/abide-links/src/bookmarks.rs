@@ -1,12 +1,21 @@
 //! Links in files that people have: bookmarks as browsers write them, lines of JSON, plain lists.
 
+use crate::html_feed::{Cost, feed};
 use crate::limits::TAGS;
 use crate::processor::NewLink;
 use crate::stamp::{from_iso, iso};
 use crate::tag;
 use abide_core::time::Time;
-use dom_query::Document;
+use html5ever::Attribute;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    ParseError, StartTag, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
 use serde::Deserialize;
+use std::cell::{Cell, RefCell};
+
+/// Attributes of a tag: each is compared with those before it.
+const ATTRIBUTES: u64 = 5_000;
 
 /// A link in a file, or a line that has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,17 +92,65 @@ pub fn entries(text: &str) -> Vec<Entry> {
     if text.trim_start().starts_with('<') { of_bookmarks(text) } else { of_lines(text) }
 }
 
+/// No tree is built: where a link stands says nothing, and files may have any number of folders in each other.
 fn of_bookmarks(text: &str) -> Vec<Entry> {
-    let page = Document::from(text);
-    let links = page.select("a[href]");
-    let entry = |(at, link): (usize, dom_query::Selection<'_>)| {
-        let attr = |name: &str| link.attr(name).map(|value| value.trim().to_owned());
-        let names = split(&attr("tags").unwrap_or_default());
-        let added_at = attr("add_date").and_then(|text| of_stamp(&text));
-        let url = leads(&attr("href").unwrap_or_default());
-        Entry { number: at + 1, link: url.map(|url| found(url, names, added_at)) }
+    let tokenizer = Tokenizer::new(Links::default(), TokenizerOpts::default());
+    let goes_on = |links: &Links, cost: Cost| {
+        links.is_cut.set(cost.attributes > ATTRIBUTES);
+        !links.is_cut.get()
     };
-    links.iter().enumerate().map(entry).collect()
+    feed(&tokenizer, text, |links| links.tokens.get(), goes_on);
+    let is_cut = tokenizer.sink.is_cut.get();
+    if !is_cut {
+        tokenizer.end();
+    }
+    let mut links = tokenizer.sink.links.take();
+    if is_cut {
+        links.push(Err(NoUrl::Unreadable(format!(
+            "a tag has more than {ATTRIBUTES} attributes, and what is behind it was not read"
+        ))));
+    }
+    links.into_iter().enumerate().map(|(at, link)| Entry { number: at + 1, link }).collect()
+}
+
+/// What the tokenizer gives its tokens to: keeps the links.
+#[derive(Default)]
+struct Links {
+    links: RefCell<Vec<Result<Found, NoUrl>>>,
+    tokens: Cell<u64>,
+    is_cut: Cell<bool>,
+}
+
+impl TokenSink for Links {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        if !matches!(token, ParseError(_)) {
+            self.tokens.set(self.tokens.get() + 1);
+        }
+        match token {
+            TagToken(Tag { kind: StartTag, name, attrs, .. }) if &*name == "a" => {
+                self.links.borrow_mut().extend(bookmark(&attrs));
+                TokenSinkResult::Continue
+            }
+            // What looks like a link in these is none.
+            TagToken(Tag { kind: StartTag, name, .. }) if ["script", "style"].contains(&&*name) => {
+                TokenSinkResult::RawData(RawKind::Rawtext)
+            }
+            _ => TokenSinkResult::Continue,
+        }
+    }
+}
+
+/// A bookmark, if it has a place to lead to.
+fn bookmark(attributes: &[Attribute]) -> Option<Result<Found, NoUrl>> {
+    let attr = |name: &str| {
+        let found = attributes.iter().find(|attribute| &*attribute.name.local == name);
+        found.map(|attribute| attribute.value.trim())
+    };
+    let names = split(attr("tags").unwrap_or_default());
+    let added_at = attr("add_date").and_then(of_stamp);
+    Some(leads(attr("href")?).map(|url| found(url, names, added_at)))
 }
 
 /// Names with commas between them.
@@ -226,6 +283,20 @@ mod tests {
                     <DT><A HREF=\"javascript:void(0)\">B</A></DL><p><DT><A HREF=\"http://b.example/\">C</A></DL>";
         let script = no(2, "javascript: URLs lead to no page");
         assert_eq!(found(page), [ok(1, "https://a.example/?x=1&y=2"), script, ok(3, "http://b.example/")]);
+    }
+
+    #[test]
+    fn no_file_costs_more_than_its_length() {
+        let link = "<DT><A HREF=\"https://a.example/\">A</A>";
+        let folders = format!("{}{link}", "<DL><DT>".repeat(200_000));
+        assert_eq!(found(&folders), [ok(1, "https://a.example/")]);
+        let icon = format!("<DT><A ICON=\"data:{}\" HREF=\"https://b.example/\">B</A>", "ab/=".repeat(1_000));
+        let names: String = (0..300_000).map(|n| format!(" a{n}")).collect();
+        let bomb = format!("{link}{icon}<DT><A{names}>C</A>{link}");
+        let cut = "not a link: a tag has more than 5000 attributes, and what is behind it was not read";
+        assert_eq!(found(&bomb), [ok(1, "https://a.example/"), ok(2, "https://b.example/"), no(3, cut)]);
+        let script = format!("<script>x = '{link}'</script>{link}");
+        assert_eq!(found(&script), [ok(1, "https://a.example/")]);
     }
 
     #[test]

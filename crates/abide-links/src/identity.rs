@@ -118,7 +118,8 @@ fn key(url: &Url, host: &str) -> String {
         .filter(|(name, _)| !is_tracking(name))
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
-    pairs.sort();
+    // Those of one name stay in their order, which servers may go by.
+    pairs.sort_by(|(one, _), (other, _)| one.cmp(other));
     let query = match pairs.is_empty() {
         true => String::new(),
         false => {
@@ -172,6 +173,7 @@ mod tests {
             ("https://www.example.com/a#part", "https://www.example.com/a", "example.com"),
             ("https://example.com/a?utm_source=x&fbclid=y", "https://example.com/a", "example.com"),
             ("https://example.com/a?b=2&UTM_Medium=z&a=1", "https://example.com/a?a=1&b=2", "example.com"),
+            ("https://example.com/a?b=2&b=1&a=3", "https://example.com/a?a=3&b=2&b=1", "example.com"),
             ("https://example.com/a/../b/./c/", "https://example.com/b/c", "example.com"),
             ("https://example.com/%61%7e%c3%bc%2f%", "https://example.com/a~%C3%BC%2F%", "example.com"),
             ("https://example.com./x", "https://example.com/x", "example.com"),

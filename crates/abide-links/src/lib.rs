@@ -11,6 +11,8 @@
 pub mod auth;
 pub mod bookmarks;
 pub mod event;
+mod hash;
+mod html_feed;
 pub mod identity;
 pub mod limits;
 pub mod page;

@@ -286,7 +286,13 @@ impl Client {
 
     fn status_miss(&self, status: u16, wait_ms: Option<i64>, body: &[u8]) -> Miss {
         let endpoint = self.shared.endpoint.base_url.clone();
-        let message: String = String::from_utf8_lossy(body).chars().take(MESSAGE_CHARS).collect();
+        let said = String::from_utf8_lossy(body);
+        // Some endpoints repeat the key that they refuse.
+        let said = match self.shared.endpoint.api_key.as_deref() {
+            Some(key) if !key.is_empty() => said.replace(key, "…"),
+            Some(_) | None => said.into_owned(),
+        };
+        let message: String = said.chars().take(MESSAGE_CHARS).collect();
         let code = wire::error_code(body);
         match status {
             429 | 503 | 529 => Miss::Again(

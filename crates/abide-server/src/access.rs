@@ -24,7 +24,8 @@ pub struct Admission {
 /// Who comes without a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WithoutToken {
-    /// May do everything: the server is reached from this machine alone.
+    /// May do everything: the server is reached from this machine alone. Only what is for admins asks for a token once
+    /// stores of organizations do.
     #[default]
     MayDoEverything,
     /// May use the routes that are for anyone.
@@ -68,9 +69,17 @@ impl Credentials {
 #[derive(Debug)]
 pub(crate) struct Access {
     without_token: WithoutToken,
+    stores: Stores,
     local: Option<Fingerprint>,
     // Locked to put or copy a pointer.
     book: RwLock<Option<Arc<Book>>>,
+}
+
+/// Whether stores of organizations ask who somebody is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stores {
+    AskNobody,
+    AskWhoItIs,
 }
 
 /// Whether a request carried a token.
@@ -81,9 +90,10 @@ pub(crate) enum Shown {
 }
 
 impl Access {
-    pub(crate) fn new(admission: &Admission) -> Access {
+    pub(crate) fn new(admission: &Admission, stores: Stores) -> Access {
         Access {
             without_token: admission.without_token,
+            stores,
             local: admission.local_token.as_deref().map(fingerprint),
             book: RwLock::new(None),
         }
@@ -101,9 +111,11 @@ impl Access {
         headers: &HeaderMap,
     ) -> Result<(Caller, Shown), ApiError> {
         let Some(token) = bearer(headers)? else {
-            let role = match self.without_token {
-                WithoutToken::MayDoEverything => Role::Admin,
-                WithoutToken::MayDoNothing => Role::Anyone,
+            let role = match (self.without_token, self.stores) {
+                (WithoutToken::MayDoEverything, Stores::AskNobody) => Role::Admin,
+                // An admin enters every organization's store and makes keys for it.
+                (WithoutToken::MayDoEverything, Stores::AskWhoItIs) => Role::Operate,
+                (WithoutToken::MayDoNothing, _) => Role::Anyone,
             };
             return Ok((Caller(role), Shown::Nothing));
         };
@@ -169,6 +181,6 @@ pub(crate) fn enough(Caller(has): Caller, role: Role) -> Result<(), ApiError> {
             format!("this needs a token with the role {role}: send it as \"Authorization: Bearer TOKEN\"");
         return Err(ApiError::new(ErrorCode::Unauthorized, message));
     }
-    let message = format!("this needs the role {role}, and the token has the role {has}");
+    let message = format!("this needs a token with the role {role}: who asks has the role {has}");
     Err(ApiError::new(ErrorCode::Forbidden, message))
 }

@@ -1,6 +1,6 @@
 //! What every route sees.
 
-use crate::access::Access;
+use crate::access::{Access, Stores};
 use crate::code::ErrorCode;
 use crate::drain::Drain;
 use crate::error::ApiError;
@@ -42,7 +42,11 @@ struct Shared {
 
 impl App {
     pub(crate) fn new(engine: Engine, options: ServerOptions, drain: Drain) -> App {
-        let access = Access::new(&options.admission);
+        let stores = match &options.services.sync {
+            Some(sync) if !sync.authority.is_open() => Stores::AskWhoItIs,
+            Some(_) | None => Stores::AskNobody,
+        };
+        let access = Access::new(&options.admission, stores);
         let Bounds { waits, readers, .. } = options.bounds;
         let feed = Feed::new(engine.now(), readers);
         let max_sockets = options.services.sync.as_ref().map_or(0, |sync| sync.max_sockets);

@@ -82,6 +82,11 @@ impl ApiError {
         self.code
     }
 
+    /// The object's own code, if it refused.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
+    }
+
     /// The status of the answer.
     pub(crate) fn status(&self) -> StatusCode {
         self.code.status()

@@ -7,9 +7,11 @@ use crate::access::{Caller, enough};
 use crate::error::ApiError;
 use crate::role::Role;
 use abide_core::json::Json;
+use abide_core::name::QueueName;
 use abide_core::object::ObjectKey;
 use abide_links::auth::keys;
 use abide_links::event::{LINKS, SYNC};
+use abide_links::processor::{FETCH_QUEUE, SUMMARIZE_QUEUE};
 use serde_json::Value;
 
 const NAMES: [&str; 2] = ["proof", "secret_sha256"];
@@ -17,9 +19,18 @@ const NAMES: [&str; 2] = ["proof", "secret_sha256"];
 /// Kinds of objects that belong to an organization, which proves itself by another door.
 const OWNED: [&str; 3] = [SYNC, LINKS, keys::KIND];
 
+/// Queues whose jobs are all work for such objects.
+const OWNED_QUEUES: [&str; 2] = [FETCH_QUEUE, SUMMARIZE_QUEUE];
+
 /// Whether `caller` may look into `object`.
 pub(crate) fn may_look_into(object: &ObjectKey, caller: Caller) -> Result<(), ApiError> {
     let role = if is_owned(object) { Role::Admin } else { Role::Read };
+    enough(caller, role)
+}
+
+/// Whether `caller` may take jobs of `queue`, and so see what they are about.
+pub(crate) fn may_work_on(queue: &QueueName, caller: Caller) -> Result<(), ApiError> {
+    let role = if OWNED_QUEUES.contains(&queue.as_str()) { Role::Admin } else { Role::Operate };
     enough(caller, role)
 }
 

@@ -78,9 +78,22 @@ pub fn backup(dir: &Path, to: &Path) -> Result<BackupDone, BackupError> {
     copied
 }
 
-/// Puts the backup `from` into `dir`, which must have no data. It is checked first; what is wrong with it is said, and
-/// nothing is changed.
-pub fn restore(from: &Path, dir: &Path) -> Result<BackupDone, BackupError> {
+/// A row that belongs to the store in which it was written, and not to a copy of it: the id of something that goes on
+/// elsewhere while the copy goes another way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnRow {
+    /// Of objects of this kind.
+    pub kind: &'static str,
+    /// Under this key.
+    pub key: &'static str,
+}
+
+const FORGET: &str = "DELETE FROM \"rows\" WHERE key = ?2 AND incarnation IN \
+     (SELECT incarnation FROM objects WHERE kind = ?1)";
+
+/// Puts the backup `from` into `dir`, which must have no data, without the rows that are not a copy's. It is checked first;
+/// what is wrong with it is said, and nothing is changed.
+pub fn restore(from: &Path, dir: &Path, without: &[OwnRow]) -> Result<BackupDone, BackupError> {
     check(from)?;
     let owned = DataDir::open(dir)?;
     if has_data(dir) {
@@ -96,9 +109,23 @@ pub fn restore(from: &Path, dir: &Path) -> Result<BackupDone, BackupError> {
     };
     let mut source = File::open(from).map_err(io(from))?;
     io::copy(&mut source, &mut into).map_err(io(&part))?;
+    forget(&part, without)?;
     let done = put(&part, &target)?;
     drop(SqliteStore::open(owned.path())?);
     Ok(done)
+}
+
+/// Takes rows out of a copy that nobody has opened yet. Their table has been the same in every schema.
+fn forget(part: &Path, rows: &[OwnRow]) -> Result<(), OpenError> {
+    let fault = |error: rusqlite::Error| OpenError::of_fault(part, Fault::from(error));
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(part, flags).map_err(fault)?;
+    // Everything is in the file itself when it gets its name.
+    conn.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(())).map_err(fault)?;
+    for OwnRow { kind, key } in rows {
+        conn.execute(FORGET, [kind, key]).map_err(fault)?;
+    }
+    conn.close().map_err(|(_, error)| fault(error))
 }
 
 /// Whether the file is a whole store of ours.

@@ -41,7 +41,7 @@ mod why;
 mod workers;
 mod writer;
 
-pub use backup::{BackupDone, BackupError, backup, restore};
+pub use backup::{BackupDone, BackupError, OwnRow, backup, restore};
 pub use data_dir::{DataDir, OwnerInfo, has_data};
 pub use error::OpenError;
 pub use store::{Counts, SqliteStore};

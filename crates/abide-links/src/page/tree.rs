@@ -4,14 +4,14 @@
 //! again in every paragraph. So work is counted while the tree grows, in steps and not in time, and a page is read up to
 //! where it has asked for too much.
 
+use crate::html_feed::{Cost, feed};
 use dom_query::{Document, NodeId};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{
-    BufferQueue, EOFToken, ParseError, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer,
-    TokenizerOpts,
+    EOFToken, ParseError, Tag, TagToken, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink};
-use html5ever::{Attribute, QualName, TokenizerResult};
+use html5ever::{Attribute, QualName};
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
@@ -30,8 +30,6 @@ const STEPS: u64 = 50_000_000;
 const WEIGHT: u64 = 3_000_000;
 /// Bytes of text that weigh as much as an element.
 const TEXT_BYTES: u64 = 128;
-/// Bytes that the parser is given at a time.
-const CHUNK_BYTES: usize = 4_096;
 /// Elements that go on where the one around them ends. Nothing that is read of them is in their attributes, and without
 /// these at most three of a name go on.
 const FORMATTING: [&str; 13] =
@@ -46,21 +44,11 @@ pub(super) fn of(text: &str) -> Result<Document, TooDeep> {
     let options = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
     let gate = Gate { builder: TreeBuilder::new(Growing::default(), options), tokens: Cell::new(0) };
     let tokenizer = Tokenizer::new(gate, TokenizerOpts::default());
-    let input = BufferQueue::default();
-    let (mut rest, mut unended) = (text, 0);
-    while !rest.is_empty() && !tokenizer.sink.builder.sink.is_over() {
-        let (chunk, behind) = rest.split_at(rest.floor_char_boundary(CHUNK_BYTES));
-        rest = behind;
-        let before = tokenizer.sink.tokens.get();
-        input.push_back(StrTendril::from(chunk));
-        while !matches!(tokenizer.feed(&input), TokenizerResult::Done) {}
-        let separators = chunk.bytes().filter(|byte| b" \t\r\n\x0c/=\"'".contains(byte)).count() as u64;
-        let is_one_tag = tokenizer.sink.tokens.get() == before;
-        let attributes = if is_one_tag { unended + separators } else { separators };
-        // Each attribute of a tag is compared with those before it.
-        tokenizer.sink.builder.sink.step((attributes * attributes - unended.min(attributes).pow(2)) / 2);
-        unended = attributes;
-    }
+    let goes_on = |gate: &Gate, cost: Cost| {
+        gate.builder.sink.step(cost.compared);
+        !gate.builder.sink.is_over()
+    };
+    feed(&tokenizer, text, |gate| gate.tokens.get(), goes_on);
     tokenizer.end();
     let document = tokenizer.sink.builder.sink.finish();
     if depth(&document) > 2 * DEPTH { Err(TooDeep) } else { Ok(document) }

@@ -5,10 +5,11 @@ use super::calls::{Added, Call, Changes, NewLink, Reply, State, TagChanges};
 use super::list::{instant, listed};
 use super::projection::get;
 use super::refusal::{LARGE_ANSWER, No};
-use super::rows::{Adding, Link, Wait, Wanted, hash};
+use super::rows::{Adding, Link, Wait, Wanted};
 use super::together::{self, together};
 use super::work::{event, nanoid, tags};
 use crate::event::{Append, NewEvent, ToSync, sync};
+use crate::hash::hash;
 use crate::identity::Identity;
 use crate::limits::{ANSWERS_BYTES, APPEND_BYTES, PAGE_LINKS, TAGS, TAGS_AT_ONCE};
 use crate::stamp::iso;
@@ -251,11 +252,13 @@ fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize
 fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
     let added = together(wanted.iter().map(|Wanted { id, same }| {
         let mut link = get(turn, id)?;
-        let created = same.is_some() && link.is_some();
-        if let (None, Some(same)) = (&link, same)
+        let mut created = same.is_some() && link.is_some();
+        let is_alone = link.as_ref().is_some_and(|link| link.duplicate_of.is_none());
+        if let (false, Some(same)) = (is_alone, same)
             && let Some(winner) = turn.get::<String>(&format!("same/{same}"))?
+            && let Some(winner) = get(turn, &winner)?
         {
-            link = get(turn, &winner)?;
+            (created, link) = (false, Some(winner));
         }
         link.map(|link| Ok(Added { created, link: listed(turn, &link)? })).transpose()
     }))?;

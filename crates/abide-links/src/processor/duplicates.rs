@@ -7,10 +7,11 @@
 
 use super::projection::{get, put};
 use super::refusal::No;
-use super::rows::{Answered, Link, Processing, Status, hash};
+use super::rows::{Answered, Link, Processing, Status};
 use super::work::{append, event, fetched_event, summarized_event};
+use crate::hash::hash;
 use crate::identity::Identity;
-use crate::limits::{DUPLICATES, DUPLICATES_BYTES};
+use crate::limits::{DUPLICATES, DUPLICATES_BYTES, ID_BYTES};
 use crate::stamp::iso;
 use abide_core::json::Json;
 use abide_engine::{Halt, Turn};
@@ -19,7 +20,7 @@ use serde_json::json;
 /// A link is there, new or again. Whether another one stands for its page.
 pub(super) fn came(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     let Some(link) = get(turn, id)? else { return Ok(false) };
-    let Some(same) = same_key(&link) else { return Ok(false) };
+    let Some(same) = same_key(&link.url) else { return Ok(false) };
     let stands = match turn.get::<String>(&same)?.filter(|other| other != id) {
         Some(other) => get(turn, &other)?.filter(|other| other.deleted_at.is_none()),
         None => None,
@@ -30,7 +31,7 @@ pub(super) fn came(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     };
     let mut duplicates = without(&stands.duplicates, id);
     duplicates.push(id.to_owned());
-    if duplicates.len() > DUPLICATES || Json::encode(&duplicates)?.len() > DUPLICATES_BYTES {
+    if are_too_many(&duplicates)? {
         return Ok(false);
     }
     put(
@@ -42,9 +43,22 @@ pub(super) fn came(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     Ok(true)
 }
 
+/// Whether the link that stands for the page of `url` has all duplicates that it may.
+pub(super) fn are_all(turn: &mut Turn<'_>, url: &str) -> Result<bool, Halt<No>> {
+    let Some(same) = same_key(url) else { return Ok(true) };
+    let Some(stands) = turn.get::<String>(&same)? else { return Ok(false) };
+    let Some(Link { mut duplicates, deleted_at: None, .. }) = get(turn, &stands)? else { return Ok(false) };
+    duplicates.push("x".repeat(ID_BYTES));
+    are_too_many(&duplicates)
+}
+
+fn are_too_many(duplicates: &[String]) -> Result<bool, Halt<No>> {
+    Ok(duplicates.len() > DUPLICATES || Json::encode(&duplicates)?.len() > DUPLICATES_BYTES)
+}
+
 /// The link that stands for the page of a duplicate.
 pub(super) fn stands_for(turn: &mut Turn<'_>, link: &Link) -> Result<Option<String>, Halt<No>> {
-    let (Some(first), Some(same)) = (&link.duplicate_of, same_key(link)) else { return Ok(None) };
+    let (Some(first), Some(same)) = (&link.duplicate_of, same_key(&link.url)) else { return Ok(None) };
     Ok(Some(turn.get::<String>(&same)?.unwrap_or_else(|| first.clone())))
 }
 
@@ -59,7 +73,7 @@ pub(super) fn left(turn: &mut Turn<'_>, id: &str) -> Result<Option<String>, Halt
         put(turn, Some(&link), &Link { duplicate_of: None, ..link.clone() })?;
         return Ok(None);
     }
-    let (Some(heir), Some(same)) = (link.duplicates.first().cloned(), same_key(&link)) else {
+    let (Some(heir), Some(same)) = (link.duplicates.first().cloned(), same_key(&link.url)) else {
         return Ok(None);
     };
     let rest = without(&link.duplicates, &heir);
@@ -110,8 +124,8 @@ pub(super) fn ask_again(turn: &mut Turn<'_>, link: &Link, seq: i64) -> Result<()
     append(turn, vec![event("v1.LinkReprocessRequested", args)?], format!("{stands}/{seq}/again"))
 }
 
-fn same_key(link: &Link) -> Option<String> {
-    Identity::of(&link.url).ok().map(|identity| format!("same/{}", hash(&identity.key)))
+fn same_key(url: &str) -> Option<String> {
+    Identity::of(url).ok().map(|identity| format!("same/{}", hash(&identity.key)))
 }
 
 fn without(ids: &[String], id: &str) -> Vec<String> {

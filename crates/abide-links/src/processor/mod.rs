@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `session` | the id of its session, which life of the log it follows, and how far it has read |
 //! | `link/{id}` | a link with its newest snapshot and summary, its status and its tags |
-//! | `url/{hash}` | the link with exactly this URL |
+//! | `url/{hash}` | the first link with exactly this URL |
 //! | `same/{hash}` | the link that stands for those that lead to the same page |
 //! | `new/{state}/{place}`, `old/{state}/{place}` | links of a state, newest and oldest first |
 //! | `tally` | how many links there are in each state |

@@ -4,9 +4,10 @@ use super::args::Args;
 use super::calls::State;
 use super::duplicates;
 use super::refusal::No;
-use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally, hash};
+use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally};
 use super::sort::Sort;
 use crate::event::Event;
+use crate::hash::hash;
 use crate::limits::{LINK_BYTES, LINK_TAGS};
 use crate::page::Metadata;
 use crate::stamp::from_iso;
@@ -162,12 +163,19 @@ fn place(sort: Sort, state: State, link: &Link) -> String {
 
 fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meaning, Halt<No>> {
     let text = |name: &str| args.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (Some(id), Some(url)) = (text("id"), text("url")) else { return Ok(Meaning::Nothing) };
+    let (Some(id), Some(url)) = (text("id"), text("url")) else {
+        return Ok(Meaning::PassedOver("it has no id or no url that is a text".to_owned()));
+    };
     let by_url = format!("url/{}", hash(&url));
-    if get(turn, &id)?.is_some() || turn.get::<String>(&by_url)?.is_some() {
+    let (known, first) = (get(turn, &id), turn.get::<String>(&by_url));
+    let (known, first) = (known?, first?);
+    // One URL again and again is one link, however often.
+    if known.is_some() || (first.is_some() && duplicates::are_all(turn, &url)?) {
         return Ok(Meaning::Nothing);
     }
-    turn.put(&by_url, &id)?;
+    if first.is_none() {
+        turn.put(&by_url, &id)?;
+    }
     let link = Link {
         id: id.clone(),
         url,

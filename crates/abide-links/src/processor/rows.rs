@@ -9,7 +9,6 @@ use abide_core::time::Time;
 use abide_engine::Record;
 use abide_llm::Spent;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// Who the processor is to its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -286,9 +285,3 @@ impl Record for Adding {}
 impl Record for Asked {}
 impl Record for Tally {}
 impl Record for PassedOver {}
-
-/// A key of bounded length for a text of any length.
-#[must_use]
-pub fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}

@@ -44,10 +44,13 @@ pub struct SummarizePayload {
 pub enum Summarized {
     /// A summary, or that there is nothing to say.
     Made(Answered),
-    /// The model could not be asked.
+    /// The model could not be asked, or said nothing that can be used.
     Failed {
         /// The code in the log.
         code: String,
+        /// What was the matter, for people.
+        #[serde(default)]
+        why: String,
         /// What it took all the same.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent: Option<Spent>,
@@ -83,7 +86,9 @@ impl Summarize {
         };
         let question = question(&payload);
         let key = question.key(model.name());
-        if let Some(cached) = payload.cached.as_ref().filter(|cached| cached.key == key) {
+        // That there was no answer that could be used is no answer: whoever asks again wants one.
+        let is_it = |cached: &&Answered| cached.key == key && cached.summary.is_some();
+        if let Some(cached) = payload.cached.as_ref().filter(is_it) {
             return done(&Summarized::Made(Answered { spent: None, ..cached.clone() }));
         }
         let is_last = job.lease().failures + 1 >= job.lease().max_attempts;
@@ -113,13 +118,13 @@ impl Summarize {
                 let retry = error.wait_ms().map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
                 AttemptEnd::Error { reason: format!("AiCallError: {error}"), retry }.into()
             }
-            Err(LlmError::Declined(_) | LlmError::BadAnswer(_)) => {
+            Err(LlmError::Declined(_)) => {
                 let model = model.name().to_owned();
                 done(&Summarized::Made(Answered { key, summary: None, model, tags: Vec::new(), spent }))
             }
             Err(error) => {
                 tracing::warn!(target: "links", link = payload.link_id, %error, "no summary");
-                done(&Summarized::Failed { code: "AiCallError".to_owned(), spent })
+                done(&Summarized::Failed { code: "AiCallError".to_owned(), why: why(&error), spent })
             }
         }
     }
@@ -128,6 +133,22 @@ impl Summarize {
 impl Worker for Summarize {
     fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         Box::pin(self.clone().attempt(job))
+    }
+}
+
+/// What was the matter, for members of the store: where the model is and what it said is for those who run the server.
+fn why(error: &LlmError) -> String {
+    match error {
+        LlmError::Setup(_) => "the model is not set up as it must be".to_owned(),
+        LlmError::Limited { status, .. } => format!("the model asked to wait (status {status})"),
+        LlmError::Unavailable { .. } => "the model cannot be reached, or cannot answer now".to_owned(),
+        LlmError::Timeout { timeout_ms, .. } => format!("the model did not answer within {timeout_ms} ms"),
+        LlmError::Refused { status, .. } => format!("the model refused the question (status {status})"),
+        LlmError::Declined(_) => "the model declined to answer".to_owned(),
+        LlmError::BadAnswer(_) => "what the model answered cannot be used".to_owned(),
+        LlmError::Cut { max_tokens } => format!("the model's answer was cut after {max_tokens} tokens"),
+        LlmError::OverBudget { .. } => "the budget of the model is used up (llm.budget_micros)".to_owned(),
+        LlmError::NotRecorded(_) => "the recording has no answer".to_owned(),
     }
 }
 

@@ -3,11 +3,12 @@
 use super::fetch::FetchPayload;
 use super::projection::{self, get};
 use super::refusal::No;
-use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work, hash};
+use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work};
 use super::summarize::{SummarizePayload, Summarized};
 use super::together::together;
 use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE, catch_up, duplicates};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
+use crate::hash::hash;
 use crate::limits::{
     ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES,
 };
@@ -209,9 +210,9 @@ pub(super) fn outcome(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), H
                 let link = note_spent(turn, link, answered.spent)?;
                 summarized(turn, &link, attempt, &Answered { spent: None, ..answered })
             }
-            Some(Summarized::Failed { code, spent }) => {
+            Some(Summarized::Failed { code, why, spent }) => {
                 let link = note_spent(turn, link, spent)?;
-                failed(turn, &link, attempt, &code, "the model could not be asked")
+                failed(turn, &link, attempt, &code, &why)
             }
             None => defect(turn, &link),
         },
@@ -267,7 +268,9 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
         events.push(event("v1.TagSuggested", args)?);
     }
     events.push(event("v1.LinkProcessingCompleted", json!({ "linkId": link.id, "updatedAt": now }))?);
-    turn.put(&format!("answer/{}", link.id), answered)?;
+    if answered.summary.is_some() {
+        turn.put(&format!("answer/{}", link.id), answered)?;
+    }
     end(turn, &link.id, attempt, events)
 }
 

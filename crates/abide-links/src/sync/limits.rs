@@ -2,8 +2,9 @@
 
 /// Events in one push, and in one page of a pull: what the published clients send and take.
 pub const EVENTS_PER_MESSAGE: usize = 100;
-/// Bytes of one page of a pull. An event that is larger has a page of its own.
-pub const PAGE_BYTES: usize = 900_000;
+/// Bytes of one page of a pull. An event that is larger has a page of its own. Clients take up to 900,000; what a socket was
+/// sent once it keeps room for, and there may be ten thousand.
+pub const PAGE_BYTES: usize = 256 * 1024;
 /// Bytes of one frame or body from a client.
 pub const FRAME_BYTES: usize = 1024 * 1024;
 /// Events that an author inside appends at once.

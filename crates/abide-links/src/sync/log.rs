@@ -2,20 +2,24 @@
 //!
 //! | row | what |
 //! |---|---|
-//! | `backend` | the log's id, drawn when the store is first opened |
-//! | `wrote/{day}/{key}` | where the log ended after the append with that key, so that a repeated one changes nothing. Forgotten after a day |
+//! | `backend` | the log's id, drawn when the store is first opened, and again after it was restored from a backup |
+//! | `wrote/{day}/{key}` | where the log ended after the append with that key, and what it wrote, so that a repeated one changes nothing. Forgotten after a day |
 //! | `append/{key}` | the same as it was kept before there were days: forgotten as soon as anything is |
 
 use super::calls::{Ahead, Call, Opened, OtherBackend, Push, Pushed, Reply};
 use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE, KEYS_FORGOTTEN};
 use super::refusal::No;
 use crate::event::{Append, POKES, SYNC, ToLinks, ToSync, links};
+use crate::hash::hash;
 use abide_core::event::{Event, Sender};
+use abide_core::json::Json;
 use abide_core::time::Time;
-use abide_engine::{Answer, Halt, Object, Turn};
+use abide_engine::{Answer, Halt, Object, Record, Turn};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-const BACKEND: &str = "backend";
+/// The row that has the log's id. A copy of the log that goes its own way must not have it.
+pub const BACKEND: &str = "backend";
 const WROTE: &str = "wrote/";
 const WROTE_BEFORE: &str = "append/";
 /// Forgets old keys of appends.
@@ -34,6 +38,27 @@ enum OnNewLinks {
     PokeTheProcessor,
     Nothing,
 }
+
+/// What a repeated key of an append says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Repeat {
+    /// That it is the same append: authors inside draw ids and times anew when they write again what they wrote.
+    IsTheSame,
+    /// That it should be, which is looked at.
+    IsCompared,
+}
+
+/// What is known of an append.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Wrote {
+    /// Where the log ended after it.
+    Head(i64),
+    /// And what it was.
+    Of { head: i64, digest: String },
+}
+
+impl Record for Wrote {}
 
 impl SyncLog {
     /// A log and nothing else.
@@ -70,7 +95,7 @@ impl SyncLog {
         Ok(Reply::Appended { head: turn.log_head().0 })
     }
 
-    fn append(&self, turn: &mut Turn<'_>, append: &Append) -> Result<Reply, Halt<No>> {
+    fn append(&self, turn: &mut Turn<'_>, append: &Append, repeat: Repeat) -> Result<Reply, Halt<No>> {
         backend_id(turn)?;
         if append.key.is_empty() || append.key.len() > APPEND_KEY_BYTES {
             return Err(No::BadKey(append.key.len()).into());
@@ -86,9 +111,17 @@ impl SyncLog {
         let today = day(turn.now());
         // Both are read before either counts: what is not in memory is loaded at once.
         let [of_today, of_yesterday] =
-            [today, today - 1].map(|day| turn.get::<i64>(&wrote(day, &append.key)));
-        if let Some(head) = of_today?.or(of_yesterday?) {
-            return Ok(Reply::Appended { head });
+            [today, today - 1].map(|day| turn.get::<Wrote>(&wrote(day, &append.key)));
+        let digest = match repeat {
+            Repeat::IsTheSame => None,
+            Repeat::IsCompared => Some(digest(append)?),
+        };
+        match (of_today?.or(of_yesterday?), &digest) {
+            (Some(Wrote::Of { digest, .. }), Some(other)) if digest != *other => {
+                return Err(No::KeyReused(append.key.clone()).into());
+            }
+            (Some(Wrote::Of { head, .. } | Wrote::Head(head)), _) => return Ok(Reply::Appended { head }),
+            (None, _) => {}
         }
         for event in &append.events {
             let before = turn.log_head().0;
@@ -102,7 +135,8 @@ impl SyncLog {
             })?;
         }
         let head = turn.log_head().0;
-        turn.put(&wrote(today, &append.key), &head)?;
+        let written = digest.map_or(Wrote::Head(head), |digest| Wrote::Of { head, digest });
+        turn.put(&wrote(today, &append.key), &written)?;
         if turn.alarm(FORGET)?.is_none() {
             let at = turn.now().plus_ms(2 * DAY_MS);
             turn.set_alarm(FORGET, at)?;
@@ -141,14 +175,14 @@ impl Object for SyncLog {
                 Reply::Opened(Opened { backend_id, head: turn.log_head().0, life: turn.incarnation() })
             }
             Call::Push(push) => self.push(turn, push)?,
-            Call::Append(append) => self.append(turn, &append)?,
+            Call::Append(append) => self.append(turn, &append, Repeat::IsCompared)?,
         };
         Ok(reply.into())
     }
 
     fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, message: ToSync) -> Result<(), Halt<No>> {
         match message {
-            ToSync::Append(append) => self.append(turn, &append).map(drop),
+            ToSync::Append(append) => self.append(turn, &append, Repeat::IsTheSame).map(drop),
             ToSync::AskHead { session } => match from {
                 Some(asker) => {
                     let head = turn.log_head().0;
@@ -174,6 +208,11 @@ fn day(at: Time) -> i64 {
 
 fn wrote(day: i64, key: &str) -> String {
     format!("{WROTE}{day:08}/{key}")
+}
+
+/// What tells an append from others.
+fn digest(append: &Append) -> Result<String, Halt<No>> {
+    Ok(hash(Json::encode(append)?.as_str()))
 }
 
 /// Forgets keys of appends of which nobody asks any more, so many at a time; later again while there are others.

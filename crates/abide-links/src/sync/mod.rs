@@ -12,5 +12,5 @@ pub mod page;
 mod refusal;
 
 pub use calls::{Ahead, Call, Opened, OtherBackend, Push, Pushed, Reply};
-pub use log::SyncLog;
-pub use refusal::No;
+pub use log::{BACKEND, SyncLog};
+pub use refusal::{KEY_REUSED, No};

@@ -3,6 +3,9 @@
 use super::limits::{APPEND_KEY_BYTES, EVENTS_PER_APPEND, EVENTS_PER_MESSAGE};
 use abide_engine::{Refusal, RefusalClass};
 
+/// The code of [`No::KeyReused`].
+pub const KEY_REUSED: &str = "key_reused";
+
 /// What a store's log says no with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum No {
@@ -32,6 +35,9 @@ pub enum No {
     /// An append's key cannot be used.
     #[error("the key of an append has 1 to {APPEND_KEY_BYTES} bytes, and this has {0}")]
     BadKey(usize),
+    /// An append's key was used for another append.
+    #[error("the key {0:?} was used for an append of other events: give each append a key of its own")]
+    KeyReused(String),
     /// A text of an append that names somebody or something is empty.
     #[error("{0} of an append is empty")]
     Empty(&'static str),
@@ -44,6 +50,7 @@ impl Refusal for No {
             No::NotContiguous { .. } => "not_contiguous",
             No::LargeAppend(_) => "large_append",
             No::BadKey(_) => "bad_key",
+            No::KeyReused(_) => KEY_REUSED,
             No::Empty(_) => "empty_field",
         }
     }

@@ -158,3 +158,30 @@ fn a_log_that_says_what_came_of_a_duplicate_is_left_as_it_is() {
     assert_eq!((world.log::<Event>(SYNC).len(), fetched.borrow().len()), (before, 0));
     assert_eq!(only(&mut world), ("a".to_owned(), vec!["b".to_owned()]));
 }
+
+#[test]
+fn one_url_again_is_a_duplicate_like_any_other() {
+    let (mut world, fetched) = world();
+    write(&mut world, &[created_at("a", PAGE)]);
+    write(&mut world, &[created_at("b", PAGE), created_at("b", PAGE)]);
+    assert_eq!(*fetched.borrow(), [PAGE]);
+    assert_eq!(only(&mut world), ("a".to_owned(), vec!["b".to_owned()]));
+    assert_eq!(story(&mut world, "b")[..2], ["LinkCreated", "LinkCreated"]);
+    assert_eq!(story(&mut world, "b")[2..], COPIED[1..]);
+    assert_eq!(get(&mut world, "b").duplicate_of.as_deref(), Some("a"));
+    write(&mut world, &[deleted("a")]);
+    assert_eq!(only(&mut world), ("b".to_owned(), vec![]));
+    write(&mut world, &[deleted("b"), created_at("c", PAGE)]);
+    assert_eq!(only(&mut world), ("c".to_owned(), vec![]));
+}
+
+#[test]
+fn one_url_pushed_without_end_is_one_link_that_is_fetched_once() {
+    let (mut world, fetched) = world();
+    let many: Vec<_> = (0..250).map(|n| created_at(&format!("l{n}"), PAGE)).collect();
+    write(&mut world, &many);
+    world.pass(minute(1));
+    assert_eq!(*fetched.borrow(), [PAGE]);
+    let listed = list(&mut world, Query::default());
+    assert_eq!((listed.total, listed.links[0].duplicate_count), (1, Some(100)));
+}

@@ -10,6 +10,7 @@ use abide_fetch::testing::{Server, reply};
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_links::page::{Metadata, Page};
 use abide_links::processor::fetch::{Fetch, FetchPayload};
+use abide_links::processor::rows::Answered;
 use abide_links::processor::summarize::{Summarize, SummarizePayload, Summarized};
 use abide_links::processor::{FETCH, FETCH_QUEUE};
 use abide_llm::{Answer, Ask, LlmError, Model, Usage};
@@ -159,4 +160,66 @@ async fn a_page_that_says_the_same_again_is_not_paid_for_twice() {
     assert_eq!((second.summary, second.spent, asked()), (first.summary.clone(), None, 1));
     summarized(&SummarizePayload { cached: Some(first), ..question("Another text.") }).await;
     assert_eq!(asked(), 2);
+}
+
+/// A model that has nothing to say but this.
+struct Failing(LlmError);
+
+impl Model for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Ask) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+}
+
+/// What comes of the last attempt to summarize a page for which `cached` is kept.
+async fn last_attempt(model: impl Model, cached: Option<Answered>) -> Summarized {
+    let worker = Summarize::new(Some(Arc::new(model)), 1);
+    let (says, _said) = mpsc::unbounded_channel();
+    let (_stop, stopped) = watch::channel(false);
+    let payload = SummarizePayload { cached, ..question("One text.") };
+    let lease = Lease { failures: 2, ..lease_of(1, &payload) };
+    match worker.run(JobContext::new(lease, says, stopped)).await.end {
+        AttemptEnd::Done { result } => result.decode().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn that_a_model_had_no_answer_is_not_kept_as_one() {
+    let declined = last_attempt(Failing(LlmError::Declined("no".to_owned())), None).await;
+    let Summarized::Made(declined) = declined else { panic!("{declined:?}") };
+    assert_eq!(declined.summary, None);
+    let answered = last_attempt(Counting::default(), None).await;
+    let Summarized::Made(answered) = answered else { panic!("{answered:?}") };
+    assert_eq!(answered.summary.as_deref(), Some("What it says."));
+    let nothing = Answered { summary: None, ..answered.clone() };
+    for (cached, requests) in [(answered, None), (nothing, Some(1))] {
+        let again = last_attempt(Counting::default(), Some(cached)).await;
+        let Summarized::Made(again) = again else { panic!("{again:?}") };
+        assert_eq!(again.spent.map(|spent| spent.requests), requests);
+        assert_eq!(again.summary.as_deref(), Some("What it says."));
+    }
+}
+
+#[tokio::test]
+async fn a_link_says_why_its_model_could_not_be_asked_and_never_what_the_endpoint_said() {
+    let (endpoint, secret) = ("http://inside:1".to_owned(), "the key is sk-secret".to_owned());
+    let refused =
+        LlmError::Refused { endpoint: endpoint.clone(), status: 401, code: None, message: secret.clone() };
+    for (error, says) in [
+        (refused, "refused the question (status 401)"),
+        (LlmError::Unavailable { endpoint: endpoint.clone(), why: secret.clone() }, "cannot be reached"),
+        (LlmError::Timeout { endpoint, timeout_ms: 70 }, "within 70 ms"),
+        (LlmError::BadAnswer(secret), "cannot be used"),
+        (LlmError::OverBudget { budget_micros: 5 }, "budget"),
+    ] {
+        let end = last_attempt(Failing(error), None).await;
+        let Summarized::Failed { code, why, .. } = end else { panic!("{end:?}") };
+        assert_eq!(code, "AiCallError");
+        assert!(why.contains(says) && !why.contains("inside") && !why.contains("secret"), "{why}");
+    }
 }

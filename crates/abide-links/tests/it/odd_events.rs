@@ -49,6 +49,8 @@ fn what_cannot_be_projected_is_passed_over_and_noted() {
             json!({ "id": "x", "linkId": "before", "tagId": long }),
         ),
         ("no object", "v1.LinkCreated", json!(["a"])),
+        ("nothing", "v1.LinkCreated", json!({})),
+        ("a number as an id", "v2.LinkCreated", json!({ "id": 5, "url": "https://e.org/" })),
     ];
     for (case, name, args) in cases {
         let mut world = check(case, &[(name, args)]);

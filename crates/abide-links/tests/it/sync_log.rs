@@ -132,6 +132,23 @@ fn an_author_inside_is_numbered_behind_the_head_once_for_each_key() {
 }
 
 #[test]
+fn a_key_that_a_program_uses_for_other_events_is_refused_and_an_author_insides_is_not_looked_at() {
+    let mut world = world();
+    let ToSync::Append(first) = append("k") else { panic!("an append") };
+    let other = Append { events: first.events[..1].to_vec(), ..first.clone() };
+    let write =
+        |world: &mut World, append: &Append| world.call::<Reply>(STORE, &Call::Append(append.clone()));
+    for _ in 0..2 {
+        assert_eq!(write(&mut world, &first), Ok(Reply::Appended { head: 2 }));
+    }
+    let Err(CallError::Refused(refused)) = write(&mut world, &other) else { panic!("it is refused") };
+    assert_eq!(refused.code, "key_reused");
+    world.send(STORE, &ToSync::Append(other));
+    world.settle();
+    assert_eq!(numbers(&mut world), [1, 2]);
+}
+
+#[test]
 fn the_key_of_an_append_is_known_for_a_day_and_then_forgotten() {
     let mut world = world();
     for key in 0..600 {

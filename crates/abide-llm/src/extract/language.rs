@@ -109,7 +109,7 @@ impl Words {
 
     /// The stems of the words of `text` that say something.
     pub(super) fn stems(&self, text: &str) -> BTreeSet<String> {
-        self.telling(text).into_iter().map(|(_, stem)| stem).collect()
+        self.telling(text).into_iter().map(|(_, stem)| stem).chain(pairs(text)).collect()
     }
 
     fn stem(&self, lower: &str) -> String {
@@ -118,6 +118,24 @@ impl Words {
             None => lower.to_owned(),
         }
     }
+}
+
+/// Pairs of letters where there is no space between words: they stand for what words have in common.
+fn pairs(text: &str) -> impl Iterator<Item = String> {
+    let pairs = text.chars().zip(text.chars().skip(1));
+    pairs.filter(|(a, b)| is_unspaced(*a) && is_unspaced(*b)).map(|(a, b)| [a, b].iter().collect())
+}
+
+/// Whether a letter is of a script that puts no space between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+pub(super) fn is_unspaced(letter: char) -> bool {
+    matches!(letter,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3041}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}')
+}
+
+/// Whether a letter is of a script that does not mark where a sentence ends either: Thai and Lao.
+pub(super) fn is_unmarked(letter: char) -> bool {
+    matches!(letter, '\u{e00}'..='\u{eff}')
 }
 
 /// As much of a text as says which language it is.

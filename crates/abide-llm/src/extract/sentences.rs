@@ -1,6 +1,6 @@
 //! Sentences of a text: whole ones, without headings, lists of links and other scraps.
 
-use super::language::Words;
+use super::language::{Words, is_unmarked, is_unspaced};
 use std::collections::BTreeSet;
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,6 +12,9 @@ pub(super) struct Sentence {
     /// What its telling words have in common with others.
     pub(super) stems: BTreeSet<String>,
 }
+
+/// Characters of a sentence whose end is not marked, at least.
+const PHRASE_CHARS: usize = 40;
 
 /// Words that end with a full stop in the middle of a sentence.
 const ABBREVIATIONS: [&str; 40] = [
@@ -43,6 +46,11 @@ fn sentences_of(line: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut goes_on = false;
     for piece in line.unicode_sentences() {
+        if piece.contains(is_unmarked) {
+            out.extend(phrases(piece));
+            goes_on = false;
+            continue;
+        }
         let piece = piece.split_whitespace().collect::<Vec<_>>().join(" ");
         let ends_short = ends_with_abbreviation(&piece);
         match out.last_mut().filter(|_| goes_on) {
@@ -53,6 +61,21 @@ fn sentences_of(line: &str) -> Vec<String> {
             None => out.push(piece),
         }
         goes_on = ends_short;
+    }
+    out
+}
+
+/// Parts of a text that says with spaces alone where one ends: as many as are as long as a sentence.
+fn phrases(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for phrase in text.split_whitespace() {
+        match out.last_mut().filter(|before| before.chars().count() < PHRASE_CHARS) {
+            Some(before) => {
+                before.push(' ');
+                before.push_str(phrase);
+            }
+            None => out.push(phrase.to_owned()),
+        }
     }
     out
 }
@@ -68,10 +91,10 @@ fn ends_with_abbreviation(piece: &str) -> bool {
 /// Begins and ends like a sentence, and is neither too short to say anything nor too long to be one.
 fn is_whole(text: &str) -> bool {
     let ended = text.trim_end_matches(['"', '\'', '”', '’', '»', '“', ')', ']', ' ']);
-    let ends = ended.ends_with(['.', '!', '?', '…', '。', '！', '？']) && !ended.ends_with("...");
+    let marked = ended.ends_with(['.', '!', '?', '…', '。', '！', '？', '။', '។']) && !ended.ends_with("...");
+    let ends = marked || (text.contains(is_unmarked) && text.chars().count() >= PHRASE_CHARS);
     let first = text.chars().find(|c| c.is_alphanumeric());
     let begins = first.is_some_and(|c| !c.is_lowercase());
     let words = text.split_whitespace().count();
-    let is_cjk = text.chars().any(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}'));
-    ends && begins && (is_cjk || (5..=60).contains(&words))
+    ends && begins && (text.contains(is_unspaced) || (5..=60).contains(&words))
 }

@@ -119,6 +119,14 @@ async fn what_trying_again_cannot_change_is_not_tried_again() {
 }
 
 #[tokio::test]
+async fn a_key_that_an_endpoint_repeats_is_not_passed_on() {
+    let stand_in = StandIn::start([Play::Reply(401, Vec::new(), "no: sk-1".to_owned())]).await;
+    let client = client(Endpoint { api_key: Some("sk-1".to_owned()), ..endpoint(&stand_in) });
+    let error = client.ask(&ask()).await.unwrap_err().to_string();
+    assert!(error.contains("no: …") && !error.contains("sk-1"), "{error}");
+}
+
+#[tokio::test]
 async fn a_long_rest_is_told_to_the_caller() {
     let (answer, bodies) =
         play([Play::Reply(429, vec![("retry-after", "120".to_owned())], String::new())]).await;

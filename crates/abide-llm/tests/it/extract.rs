@@ -65,3 +65,16 @@ fn the_same_sentence_twice_is_said_once_and_long_texts_stay_bounded() {
     let once = summarize("The lighthouse", ENGLISH, Length::SHORT).summary;
     assert_eq!(summarize("The lighthouse", &text, Length::SHORT).summary, once);
 }
+
+#[test]
+fn languages_without_spaces_between_words_are_summarized_too() {
+    let japanese =
+        "石の橋は川を渡る人々のために造られた。橋の石は山から運ばれた。川の水は春になると高くなる。";
+    let chinese = "这座石桥是为过河的人修建的。桥上的石头来自山里。春天河水会上涨。";
+    let thai = "สะพานหินสร้างขึ้นเพื่อให้ผู้คนข้ามแม่น้ำได้อย่างปลอดภัย หินของสะพานถูกนำมาจากภูเขาใกล้หมู่บ้าน \
+                น้ำในแม่น้ำจะสูงขึ้นในฤดูใบไม้ผลิ";
+    for text in [japanese, chinese, thai] {
+        let found = summarize("", text, Length::SHORT).summary.expect("a summary");
+        assert!(found.split([' ', '。']).all(|part| text.contains(part)), "word for word: {found}");
+    }
+}

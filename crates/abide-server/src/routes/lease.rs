@@ -1,9 +1,10 @@
 //! `/v1/lease`: jobs for workers outside of the process.
 
-use crate::access::Credentials;
+use crate::access::{Caller, Credentials};
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::error::ApiError;
+use crate::hidden::may_work_on;
 use crate::poll::{Ask, poll};
 use crate::routes::objects::Key;
 use crate::wait;
@@ -39,10 +40,12 @@ pub(crate) struct Leases {
 /// Leases jobs, waiting for some if asked to. Under a key that was used before, what is still held of that claim.
 pub(crate) async fn lease(
     State(app): State<App>,
+    caller: Caller,
     credentials: Credentials,
     Key(key): Key,
     JsonBody(request): JsonBody<LeaseRequest>,
 ) -> Result<Json<Leases>, ApiError> {
+    request.queues.iter().try_for_each(|queue| may_work_on(queue, caller))?;
     let wait = wait::duration(request.wait_ms)?;
     let ask = Ask {
         lease_ms: lease_ms(request.lease_ms)?,

@@ -16,9 +16,9 @@ use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_links::auth::{Access, Credential, Denied};
 use abide_links::event::{self, Append};
-use abide_links::sync::Call;
 use abide_links::sync::frame::{self, Frame};
 use abide_links::sync::limits::FRAME_BYTES;
+use abide_links::sync::{Call, KEY_REUSED};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
@@ -32,6 +32,9 @@ use std::sync::Arc;
 
 /// What a socket reads at a time: most frames are small, and there may be ten thousand sockets.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
+
+/// The header by which an `EventSource` says what it has seen.
+const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Its routes.
 pub(crate) fn routes() -> Routes {
@@ -259,7 +262,9 @@ async fn events(
 ) -> Result<Response, ApiError> {
     let pass = member.stay(&app, &store).await?;
     let feed = existing(&app, &store).await?;
-    let body = sync::export(app, feed, pass, after.unwrap_or(0).max(0));
+    let after = after.unwrap_or(0);
+    in_the_log(after, app.engine().log_head(feed.object().clone()).await?.0)?;
+    let body = sync::export(app, feed, pass, after);
     Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
@@ -275,16 +280,31 @@ async fn tail(
     let place = app.sockets().place().ok_or_else(no_place)?;
     let object = event::sync(store.as_str())?;
     let known = sync::found(&app, object.clone()).await?;
-    let last_seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse::<i64>().ok());
-    let after = match (last_seen.or(after), &known) {
-        (Some(after), _) => after.max(0),
-        (None, Some(known)) => known.log_head.0,
-        (None, None) => 0,
-    };
+    let head = known.as_ref().map_or(0, |known| known.log_head.0);
+    let after = last_event_id(&headers)?.or(after).unwrap_or(head);
+    in_the_log(after, head)?;
     let places = [place, app.wait_place()?];
     let body = sync::tail(app, object, known.map(|known| known.incarnation), pass, places, after);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
+}
+
+/// What an `EventSource` that comes back has seen.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
+    let Some(given) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
+    let number = given.to_str().ok().and_then(|text| text.parse::<i64>().ok());
+    let bad = || ApiError::bad(format!("{LAST_EVENT_ID} is {given:?}: give the number of an event"));
+    number.map(Some).ok_or_else(bad)
+}
+
+/// Whoever has events that the log has not would miss those that come under their numbers.
+fn in_the_log(after: i64, head: i64) -> Result<(), ApiError> {
+    if (0..=head).contains(&after) {
+        return Ok(());
+    }
+    Err(ApiError::bad(format!(
+        "event {after} is not in the log, which ends at {head}: read it from its beginning (after=0)"
+    )))
 }
 
 /// `POST /sync/{store}/events`.
@@ -295,5 +315,9 @@ async fn append(
     JsonBody(append): JsonBody<Append>,
 ) -> Result<Json<JsonText>, ApiError> {
     member.enter(&app, &store).await?;
-    app.ask(event::sync(store.as_str())?, &Call::Append(append)).await.map(Json)
+    let appended = app.ask(event::sync(store.as_str())?, &Call::Append(append)).await;
+    appended.map(Json).map_err(|error| match error.refusal() {
+        Some(KEY_REUSED) => ApiError::new(ErrorCode::KeyReused, error.message()),
+        Some(_) | None => error,
+    })
 }

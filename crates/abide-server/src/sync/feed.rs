@@ -174,6 +174,7 @@ impl Feed {
 
     /// The page after `after`, from the store.
     pub(super) async fn read_page(&self, app: &App, after: i64) -> Result<Page, Over> {
+        let _turn = app.sockets().pages().reading().await;
         let read = Read::Log { object: self.object.clone(), after: Seq(after), limit: EVENTS_PER_MESSAGE };
         match app.read(read).await {
             Ok(Answer::Log(Some(page))) if page.incarnation == self.life => {

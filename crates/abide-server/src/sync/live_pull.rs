@@ -58,20 +58,21 @@ impl From<NoRoom> for NoPage {
 /// Where a pull begins: after its cursor, if it is one of this log. From then on the feed has every event that was
 /// acknowledged before the pull.
 pub(super) async fn begins_after(app: &App, feed: &Feed, cursor: Option<&Cursor>) -> Result<i64, NotBegun> {
-    if let Some(Cursor { backend_id, .. }) = cursor.filter(|cursor| cursor.backend_id != feed.backend_id()) {
-        let (expected, received) = (feed.backend_id().to_owned(), backend_id.clone());
-        return Err(NotBegun::Failed(Failure::BackendIdMismatch(OtherBackend { expected, received })));
+    let of_another = |cursor: &Cursor| {
+        let (expected, received) = (feed.backend_id().to_owned(), cursor.backend_id.clone());
+        NotBegun::Failed(Failure::BackendIdMismatch(OtherBackend { expected, received }))
+    };
+    if let Some(cursor) = cursor.filter(|cursor| cursor.backend_id != feed.backend_id()) {
+        return Err(of_another(cursor));
     }
     let head = app.engine().log_head(feed.object().clone()).await.map_err(|_| NotBegun::Away(Over))?.0;
-    let after = cursor.map_or(0, |cursor| cursor.event_sequence_number);
-    if !(0..=head).contains(&after) {
-        return Err(NotBegun::Failed(Failure::Unknown(format!(
-            "the cursor {after} is not in the log, which ends at {head}: the client has events that the server lost or \
-             never had"
-        ))));
+    // A client that has events past the end has those of a log that went another way, whatever it is called: a file was
+    // copied by hand. It has to begin anew; told anything else it would wait for ever, or go on behind a gap.
+    if let Some(cursor) = cursor.filter(|cursor| !(0..=head).contains(&cursor.event_sequence_number)) {
+        return Err(of_another(cursor));
     }
     feed.reached(head).await;
-    Ok(after)
+    Ok(cursor.map_or(0, |cursor| cursor.event_sequence_number))
 }
 
 impl LivePull {

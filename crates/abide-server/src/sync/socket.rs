@@ -5,6 +5,7 @@
 
 use super::feed::{Feed, Over, Tail};
 use super::live_pull::{LivePull, NoPage, NotBegun, begins_after};
+use super::page_room::Taken;
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
 use abide_core::time::Time;
@@ -278,14 +279,17 @@ impl Socket {
                     close(close_code::AGAIN, "too many clients are slow to take what they are sent")
                 }
             })?;
-            let (id, is_done) = (pull.id.clone(), !pull.is_live && page.remaining == 0);
-            self.send(answer::chunk(&id, &page)).await?;
-            drop(room);
+            let (id, has_more) = (pull.id.clone(), page.remaining > 0);
+            let is_done = !pull.is_live && !has_more;
+            let chunk = answer::chunk(&id, &page);
+            // The room is for what is sent and for its frame.
+            drop(page);
+            self.send_page(chunk, room).await?;
             if is_done {
                 self.pulls.remove(at);
                 self.send(answer::pulled(&id)).await?;
             } else {
-                more |= page.remaining > 0;
+                more |= has_more;
                 at += 1;
             }
         }
@@ -309,6 +313,15 @@ impl Socket {
             PushEnd::Durable => self.send(answer::pushed(&id)).await,
             PushEnd::Failed(failure) => self.send(answer::failed(&id, &failure)).await,
             PushEnd::Stopping => Err(close(close_code::RESTART, "the server is restarting")),
+        }
+    }
+
+    /// Sends what takes room. Who takes long has to make way for others, and cannot be told so: it takes nothing.
+    async fn send_page(&mut self, text: String, mut room: Taken) -> Result<(), End> {
+        tokio::select! {
+            biased;
+            sent = self.send(text) => sent,
+            () = room.is_due() => Err(End::Gone),
         }
     }
 

@@ -163,6 +163,12 @@ impl Server {
         Server::admitting(MemoryStore::new(), MachineOptions::default(), every_service(), admission)
     }
 
+    /// One of this machine with such services, whose user's commands show [`LOCAL_TOKEN`].
+    pub(crate) fn of_this_machine(services: Services) -> Server {
+        let admission = Admission { local_token: Some(LOCAL_TOKEN.to_owned()), ..Admission::default() };
+        Server::admitting(MemoryStore::new(), MachineOptions::default(), services, admission)
+    }
+
     pub(crate) fn on(store: MemoryStore, machine: MachineOptions) -> Server {
         Server::with(store, machine, every_service())
     }
@@ -272,6 +278,13 @@ impl Server {
     /// One request that must succeed.
     pub(crate) fn ok(&self, line: &str, body: &str) -> Value {
         let reply = self.ask(line, body);
+        assert!((200..300).contains(&reply.status), "{line} {body}: {reply}");
+        reply.json()
+    }
+
+    /// One request of the server's user that must succeed.
+    pub(crate) fn ok_as_admin(&self, line: &str, body: &str) -> Value {
+        let reply = self.ask_as(LOCAL_TOKEN, line, body);
         assert!((200..300).contains(&reply.status), "{line} {body}: {reply}");
         reply.json()
     }

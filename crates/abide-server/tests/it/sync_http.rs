@@ -105,6 +105,13 @@ fn an_author_inside_is_numbered_and_a_repeated_key_changes_nothing() {
         let reply = server.ok("POST /sync/s/events", &append.to_string());
         assert_eq!(reply, json!({"appended": {"head": 3}}));
     }
+    for (field, value) in [("events", json!([{"name": "c"}])), ("clientId", json!("you"))] {
+        let mut other = append.clone();
+        other[field] = value;
+        let refused = server.ask("POST /sync/s/events", &other.to_string());
+        let code = &refused.json()["error"]["code"];
+        assert_eq!((refused.status, code), (422, &json!("key_reused")), "{refused}");
+    }
     wire.pull(json!("2"), "s", false, None);
     assert_eq!(wire.page().0, [1, 2, 3]);
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 fn checked() -> Server {
     let sync = sync_service(Authority::Checked { tokens: None });
     let services = Services { sync: Some(sync), ..every_service() };
-    Server::with(MemoryStore::new(), MachineOptions::default(), services)
+    Server::of_this_machine(services)
 }
 
 /// Begins a tail of `acme` and reads its head.
@@ -47,13 +47,13 @@ fn append(server: &Server, key: &str, name: &str) -> Value {
 #[test]
 fn a_tail_ends_when_its_key_is_revoked_and_says_why() {
     let server = checked();
-    let made = |org: &str| server.ok("POST /links/keys", &json!({ "org": org }).to_string());
+    let made = |org: &str| server.ok_as_admin("POST /links/keys", &json!({ "org": org }).to_string());
     let (revoked, kept) = (made("acme"), made("acme"));
     let key = |made: &Value| made["key"].as_str().unwrap().to_owned();
     append(&server, &key(&kept), "first");
     let mut tail = tail(&server, Some(&key(&revoked)));
     lines(&mut tail, |line| line.contains("\"first\""));
-    server.ok(&format!("DELETE /links/keys/{}", revoked["id"].as_str().unwrap()), "");
+    server.ok_as_admin(&format!("DELETE /links/keys/{}", revoked["id"].as_str().unwrap()), "");
     let rest = lines(&mut tail, |line| line.starts_with("event: denied"));
     append(&server, &key(&kept), "second");
     assert!(!rest.concat().contains("second"), "{rest:?}");
@@ -83,12 +83,12 @@ fn a_tail_ends_when_the_servers_token_that_opened_it_is_revoked() {
 #[test]
 fn a_client_that_never_pauses_is_asked_for_access_like_everybody() {
     let server = checked();
-    let made = server.ok("POST /links/keys", r#"{"org": "acme"}"#);
+    let made = server.ok_as_admin("POST /links/keys", r#"{"org": "acme"}"#);
     let key = made["key"].as_str().unwrap();
     let query = format!("storeId=acme&transport=ws&payload=%257B%2522apiKey%2522%253A%2522{key}%2522%257D");
     let mut wire = Wire::with(&server, &query).unwrap_or_else(|error| panic!("{error:?}"));
     let flood = wire.flood();
-    server.ok(&format!("DELETE /links/keys/{}", made["id"].as_str().unwrap()), "");
+    server.ok_as_admin(&format!("DELETE /links/keys/{}", made["id"].as_str().unwrap()), "");
     // What was sent and not read may take the close frame with it.
     wire.closed();
     drop(wire);
@@ -124,4 +124,35 @@ fn an_append_has_no_other_fields_and_no_empty_names() {
         assert_eq!(reply.status, 400, "{what}: {reply}");
     }
     server.ok("POST /sync/s/events", &good.to_string());
+}
+
+#[test]
+fn whoever_has_events_that_the_log_has_not_is_told_and_not_left_behind_a_gap() {
+    let server = Server::start();
+    let read = |line: &str, seen: Option<&str>| {
+        let headers: Vec<(&str, &str)> = seen.map(|seen| ("Last-Event-ID", seen)).into_iter().collect();
+        server.client().request(line, &headers, "").unwrap()
+    };
+    let early = read("GET /sync/s/tail?after=1", None);
+    assert!(early.status == 400 && early.body.contains("ends at 0"), "{early}");
+    server.ok(
+        "POST /sync/s/events",
+        r#"{"events": [{"name": "a"}, {"name": "b"}], "clientId": "c", "sessionId": "s", "key": "k"}"#,
+    );
+    for (line, seen, says) in [
+        ("GET /sync/s/tail?after=3", None, "event 3 is not in the log, which ends at 2"),
+        ("GET /sync/s/tail?after=-1", None, "event -1"),
+        ("GET /sync/s/tail", Some("99"), "event 99"),
+        ("GET /sync/s/tail", Some("second"), "last-event-id is"),
+        ("GET /sync/s/events?after=3", None, "event 3"),
+    ] {
+        let refused = read(line, seen);
+        assert!(refused.status == 400 && refused.body.contains(says), "{line} {seen:?}: {refused}");
+    }
+    assert_eq!(read("GET /sync/s/events?after=2", None).body, "");
+    let mut tail = server.client();
+    let began = tail.request("GET /sync/s/tail?after=0", &[("Last-Event-ID", "1")], "").unwrap();
+    assert_eq!(began.status, 200, "{began}");
+    let lines = lines(&mut tail, |line| line.starts_with("data: "));
+    assert!(lines.concat().contains("id: 2"), "what was seen counts more than the address: {lines:?}");
 }

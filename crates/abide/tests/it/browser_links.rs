@@ -83,7 +83,8 @@ fn a_store_of_an_organization_is_opened_with_a_key_on_the_page() {
     };
     let place = Place::new().env("ABIDE_SYNC_OPEN", "false");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
-    let made = served.ok("POST /links/keys", r#"{"org": "local"}"#);
+    let made = place.run("links key create --org local --json --data-dir data");
+    let made: Value = serde_json::from_str(&made.stdout).expect("a key");
     browser.open(
         &format!("http://{}/", served.address),
         "document.querySelector('#links-credential-form')?.hidden === false",

@@ -230,6 +230,38 @@ fn keys_are_made_and_revoked_beside_a_server_and_without_one() {
 }
 
 #[test]
+fn a_log_that_was_restored_is_another_one_to_clients_that_have_more() {
+    let place = Place::new();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir one");
+    let append = |key: &str, events: usize| {
+        let events: Vec<Value> = (0..events).map(|n| json!({ "name": "n", "args": n })).collect();
+        let body = json!({ "events": events, "clientId": "c", "sessionId": "s", "key": key });
+        served.ok("POST /sync/s/events", &body.to_string());
+    };
+    append("before", 3);
+    assert_eq!(place.run("backup copy.db --data-dir one").code, Some(0));
+    append("after", 2);
+    let before = served.ok("GET /sync/s", "");
+    drop(served);
+    assert_eq!(place.run("restore copy.db --data-dir two").code, Some(0));
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir two");
+    let after = served.ok("GET /sync/s", "");
+    assert_eq!((&before["head"], &after["head"]), (&json!(5), &json!(3)));
+    assert_ne!(before["backendId"], after["backendId"]);
+    let cursor = json!({ "backendId": before["backendId"], "eventSequenceNumber": 2 });
+    let payload = json!({ "storeId": "s", "cursor": { "_tag": "Some", "value": cursor } });
+    let pull = json!({ "_tag": "Request", "id": "0", "tag": "SyncHttpRpc.Pull", "payload": payload });
+    let refused = served.ok("POST /sync?storeId=s&transport=http", &pull.to_string());
+    let error = &refused[0]["exit"]["cause"]["error"];
+    assert_eq!(
+        (&error["_tag"], &error["expected"], &error["received"]),
+        (&json!("BackendIdMismatchError"), &after["backendId"], &before["backendId"])
+    );
+    let export = served.ask("GET /sync/s/events", "");
+    assert_eq!(export.body.lines().count(), 3, "its events are those of the backup: {export}");
+}
+
+#[test]
 fn a_model_that_is_half_configured_is_refused_by_name() {
     let run = place().env("ABIDE_LLM_BASE_URL", "http://localhost:1").run("serve --listen 127.0.0.1:0");
     assert!(run.code == Some(2) && run.stderr.contains("llm.model"), "{run}");
