@@ -2,7 +2,7 @@
 
 use super::abandoned;
 use super::calls::{
-    BatchStatus, Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FileRow,
+    BatchStatus, Call, CompleteFile, Completed, DiscoveryProgress, Expected, FileDocument, FilePage, FileRow,
     FileStatus, FinalizeAnswer, Inited, Processed, ProcessedAnswer, Reply, StartedFile, State, StatusAnswer,
     ToIntake, UploadType,
 };
@@ -53,6 +53,8 @@ impl Object for Intake {
             Call::Init { init, session_id } => Reply::Inited(begin(turn, *init, session_id)?).into(),
             Call::Start(file) => Reply::Started(start(turn, *file)?).into(),
             Call::Complete(complete) => return complete_file(turn, complete),
+            Call::Withdraw(file) => Reply::Completed(withdraw(turn, &file.r2_key)?).into(),
+            Call::Expects { upload_id, part } => Reply::Expected(expects(turn, &upload_id, part)?).into(),
             Call::Finalize => return finalize(turn),
             Call::Status => Reply::Status(Box::new(status(turn)?)).into(),
             Call::Files { after } => Reply::Files(files(turn, after.as_deref())?).into(),
@@ -161,15 +163,12 @@ fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Init
 /// A file is about to come. One that did not arrive is begun anew.
 fn start(turn: &mut Turn<'_>, file: StartFile) -> Result<StartedFile, Halt<No>> {
     let mut state = in_status(turn, BatchStatus::Uploading)?;
+    if !state.init.has(&file.logical_path) {
+        return Err(No::Outside(file.logical_path, state.init.root_path).into());
+    }
     let key = format!("{FILE}{}", file.logical_path);
     match turn.get::<FileRow>(&key)? {
-        Some(there) if there.status == FileStatus::Completed => {
-            return Err(No::FileThere(file.logical_path).into());
-        }
-        Some(before) => {
-            state.files -= 1;
-            state.bytes -= before.file.file_size;
-        }
+        Some(there) => take_back(turn, &mut state, &there)?,
         None => note_directory(turn, &mut state, &file.logical_path)?,
     }
     state.files += 1;
@@ -183,15 +182,11 @@ fn start(turn: &mut Turn<'_>, file: StartFile) -> Result<StartedFile, Halt<No>> 
     }
     let upload_type =
         if file.file_size >= MULTIPART_BYTES { UploadType::Multipart } else { UploadType::Simple };
-    let (upload_id, parts) = match upload_type {
-        UploadType::Simple => (None, 0),
-        UploadType::Multipart => {
-            let parts = u32::try_from(file.file_size.div_ceil(PART_BYTES)).unwrap_or(u32::MAX);
-            (Some(format!("{:016x}", turn.seed().next_u64())), parts)
-        }
-    };
+    let parts = u32::try_from(file.file_size.div_ceil(PART_BYTES)).unwrap_or(u32::MAX);
+    let upload_id = format!("{:016x}", turn.seed().next_u64());
     let r2_key = format!("staging/{}{}", name(turn), file.logical_path);
     let answer = StartedFile { r2_key: r2_key.clone(), upload_type, upload_id: upload_id.clone(), parts };
+    turn.put(&upload_key(&upload_id), &file.logical_path)?;
     let row = FileRow {
         file,
         r2_key,
@@ -208,31 +203,85 @@ fn start(turn: &mut Turn<'_>, file: StartFile) -> Result<StartedFile, Halt<No>> 
     Ok(answer)
 }
 
+/// The row of the file that comes by an upload.
+fn upload_key(upload_id: &str) -> String {
+    format!("upload/{upload_id}")
+}
+
+/// A file that was begun is not awaited any more.
+fn take_back(turn: &mut Turn<'_>, state: &mut State, row: &FileRow) -> Result<(), Halt<No>> {
+    let path = || row.file.logical_path.clone();
+    if row.status == FileStatus::Completed {
+        return Err(No::FileThere(path()).into());
+    }
+    if row.ticket.is_some() {
+        return Err(No::Completing(path()).into());
+    }
+    turn.delete(&upload_key(&row.upload_id));
+    state.files -= 1;
+    state.bytes -= row.file.file_size;
+    Ok(())
+}
+
+/// The file at a place in staging.
+fn file_at(turn: &mut Turn<'_>, r2_key: &str) -> Result<(String, FileRow), Halt<No>> {
+    let unknown = || No::UnknownFile(r2_key.chars().take(200).collect());
+    let path = r2_key.strip_prefix(&format!("staging/{}", name(turn))).ok_or_else(unknown)?;
+    let key = format!("{FILE}{path}");
+    let row = turn.get::<FileRow>(&key)?.ok_or_else(unknown)?;
+    Ok((key, row))
+}
+
+/// A file does not come after all. What came of it is deleted with whatever else nobody needs.
+fn withdraw(turn: &mut Turn<'_>, r2_key: &str) -> Result<Completed, Halt<No>> {
+    let mut state = in_status(turn, BatchStatus::Uploading)?;
+    let (key, row) = file_at(turn, r2_key)?;
+    take_back(turn, &mut state, &row)?;
+    state.text_files -= u64::from(is_text(&row.file.logical_path));
+    turn.delete(&key);
+    turn.put(STATE, &state)?;
+    Ok(Completed { success: true })
+}
+
+/// How many bytes are awaited as a part of an upload.
+fn expects(turn: &mut Turn<'_>, upload_id: &str, part: u32) -> Result<Expected, Halt<No>> {
+    let unknown = || No::UnknownUpload(upload_id.chars().take(80).collect());
+    in_status(turn, BatchStatus::Uploading)?;
+    let path = turn.get::<String>(&upload_key(upload_id))?.ok_or_else(unknown)?;
+    let row = turn.get::<FileRow>(&format!("{FILE}{path}"))?.ok_or_else(unknown)?;
+    if row.ticket.is_some() || !(1..=row.parts).contains(&part) {
+        return Err(unknown().into());
+    }
+    let before = u64::from(part - 1) * PART_BYTES;
+    Ok(Expected { bytes: (row.file.file_size - before).min(PART_BYTES) })
+}
+
 fn note_directory(turn: &mut Turn<'_>, state: &mut State, path: &str) -> Result<(), Halt<No>> {
     let directory = format!("dir/{}", parent_of(path).unwrap_or("/"));
     if turn.get::<bool>(&directory)?.is_none() {
         turn.put(&directory, &true)?;
         state.directories += 1;
     }
-    let lower = path.to_lowercase();
-    state.text_files += u64::from(TEXT.iter().any(|ending| lower.ends_with(ending)));
+    state.text_files += u64::from(is_text(path));
     Ok(())
+}
+
+fn is_text(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    TEXT.iter().any(|ending| lower.ends_with(ending))
 }
 
 /// A file has come: a worker makes sure of it, and the answer waits for that.
 fn complete_file(turn: &mut Turn<'_>, complete: CompleteFile) -> Result<Answer<Reply>, Halt<No>> {
     state(turn)?;
     let batch_id = name(turn);
-    let unknown = || No::UnknownFile(complete.r2_key.chars().take(200).collect());
-    let path = complete.r2_key.strip_prefix(&format!("staging/{batch_id}")).ok_or_else(unknown)?.to_owned();
-    let key = format!("{FILE}{path}");
-    let mut row = turn.get::<FileRow>(&key)?.ok_or_else(unknown)?;
+    let (key, mut row) = file_at(turn, &complete.r2_key)?;
     if row.status == FileStatus::Completed {
         return Ok(Reply::Completed(Completed { success: true }).into());
     }
     in_status(turn, BatchStatus::Uploading)?;
     if row.upload_type == UploadType::Multipart {
-        if complete.upload_id != row.upload_id {
+        if complete.upload_id.as_ref() != Some(&row.upload_id) {
             return Err(No::OtherUpload("upload_id is not that of the file's upload".to_owned()).into());
         }
         let mut numbers: Vec<u32> = complete.parts.iter().flatten().map(|part| part.part_number).collect();
@@ -250,7 +299,7 @@ fn complete_file(turn: &mut Turn<'_>, complete: CompleteFile) -> Result<Answer<R
             let job = NewJob::of(QUEUE, jobs::COMPLETE, &CompleteOrder { batch_id, file: row.clone() })?;
             let unique_key = Some(UniqueKey::new(format!("complete/{ticket}"))?);
             turn.enqueue(NewJob { unique_key, ..job })?;
-            turn.put(&format!("waits/{ticket}"), &path)?;
+            turn.put(&format!("waits/{ticket}"), &row.file.logical_path)?;
             turn.put(&key, &row)?;
             ticket
         }
@@ -275,6 +324,7 @@ fn completed(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> 
         state.files_uploaded += 1;
         state.bytes_uploaded += row.file.file_size;
         row.status = FileStatus::Completed;
+        turn.delete(&upload_key(&row.upload_id));
         row.completed_at = Some(turn.now());
         turn.put(STATE, &state)?;
         turn.resolve(&ticket, &Completed { success: true })?;

@@ -7,6 +7,7 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
+use crate::routes::batches;
 use abide_blob::{Access, BlobError, Key};
 use abide_core::time::Time;
 use abide_engine::RefusalClass;
@@ -109,9 +110,14 @@ pub(super) async fn put(
     body: Body,
 ) -> Result<Response, ApiError> {
     check(&app, &at, &signed, Access::Put)?;
+    let bound = match (&app.services().pipeline, at.which) {
+        (Some(pipeline), Which::Staging) => pipeline.service.awaited_bytes(at.key.as_str()).await,
+        _ => Ok(None),
+    };
+    let bound = bound.map_err(batches::failed)?.unwrap_or(INPUT_BYTES);
     let bucket = service(&app).buckets().get(at.which);
     let stream = body.into_data_stream();
-    let put = bucket.put_stream(&at.key, stream, "application/octet-stream", INPUT_BYTES).await;
+    let put = bucket.put_stream(&at.key, stream, "application/octet-stream", bound).await;
     let bytes = put.map_err(failed)?;
     // Clients of buckets give back what they were told of each part.
     Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response())
