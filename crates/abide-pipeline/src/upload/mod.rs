@@ -15,6 +15,7 @@
 mod abandoned;
 mod calls;
 mod door;
+mod files;
 mod intake;
 mod jobs;
 mod refusal;
