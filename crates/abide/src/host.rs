@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::commands::listen;
 use crate::config::Config;
@@ -30,6 +31,8 @@ const BLACK_BOX: &str = "black-box.json";
 const LAST_WORK: Duration = Duration::from_secs(2);
 /// The exit code of a process that was told twice.
 const TOLD_TWICE: i32 = 1;
+/// Within so long, being told to stop again is the same word.
+const ONE_TELLING: Duration = Duration::from_secs(1);
 
 /// An engine on a data directory that this process owns, and a server around it.
 pub(crate) struct Host {
@@ -232,10 +235,14 @@ pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
             _ = interrupt.recv() => {}
         }
         tracing::info!(target: "http", "told to stop");
+        let told_at = Instant::now();
         tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            // Whoever tells a process and then its group tells it twice, and means it once.
+            while told_at.elapsed() < ONE_TELLING {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
             }
             tracing::warn!(target: "http", "told to stop again: ending at once");
             std::process::exit(TOLD_TWICE);
