@@ -1,6 +1,9 @@
 //! Dates as papers write them, and as a record has them: a year, a day, or an interval `from/to` of either.
 
+use abide_llm::extract::calendar::month;
+use abide_llm::extract::years::said;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A year, and the day in it if that is known.
@@ -24,22 +27,6 @@ pub struct Span {
 const POSSIBLE: std::ops::RangeInclusive<u32> = 1_000..=2_100;
 /// Four digits in a text before this are rather a number of something.
 const LIKELY_FROM: u32 = 1_400;
-/// Names of months in English, German, French, Italian and Spanish.
-const MONTHS: [&[&str]; 12] = [
-    &["january", "januar", "jänner", "janvier", "gennaio", "enero"],
-    &["february", "februar", "février", "febbraio", "febrero"],
-    &["march", "märz", "maerz", "mars", "marzo"],
-    &["april", "avril", "aprile", "abril"],
-    &["may", "mai", "maggio", "mayo"],
-    &["june", "juni", "juin", "giugno", "junio"],
-    &["july", "juli", "juillet", "luglio", "julio"],
-    &["august", "août", "agosto"],
-    &["september", "septembre", "settembre", "septiembre"],
-    &["october", "oktober", "octobre", "ottobre", "octubre"],
-    &["november", "novembre", "noviembre"],
-    &["december", "dezember", "décembre", "dicembre", "diciembre"],
-];
-
 impl Date {
     /// A year.
     #[must_use]
@@ -138,17 +125,23 @@ impl fmt::Display for Span {
     }
 }
 
-/// The date of a file: the one in its name or, if there is none, the first in its text.
+/// The date of a file: the one in its name or, if there is none, the first in its text that is certainly one.
 #[must_use]
 pub fn of_file(name: &str, text: &str) -> Option<Date> {
-    first_in(name).or_else(|| first_in(text))
+    first_in(name, |_| true).or_else(|| {
+        let years: BTreeSet<usize> = said(text).map(|(at, _)| at).collect();
+        first_in(text, |at| years.contains(&at))
+    })
 }
 
-/// The first date in a text, a whole one if it begins with one that is no less whole than a year.
-fn first_in(text: &str) -> Option<Date> {
+/// The first date in a text: a whole one, or a year where `is_year` says that four digits are one.
+fn first_in(text: &str, is_year: impl Fn(usize) -> bool) -> Option<Date> {
     let words: Vec<&str> =
         text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    (0..words.len()).find_map(|at| whole(&words[at..]).or_else(|| lone_year(words[at])))
+    let place = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    (0..words.len()).find_map(|at| {
+        whole(&words[at..]).or_else(|| lone_year(words[at]).filter(|_| is_year(place(words[at]))))
+    })
 }
 
 /// `1887 03 04`, `18870304`, `4 März 1887`, `March 4 1887`, `4 3 1887`.
@@ -172,13 +165,6 @@ fn whole(words: &[&str]) -> Option<Date> {
         return Date::of_day(year, month, number(second)?);
     }
     Date::of_day(year, number(second)?, number(first)?)
-}
-
-fn month(word: &str) -> Option<u32> {
-    let lower = word.to_lowercase();
-    let is_short_for = |name: &&str| lower.chars().count() >= 3 && name.starts_with(&lower);
-    let at = MONTHS.iter().position(|names| names.iter().any(is_short_for))?;
-    u32::try_from(at + 1).ok()
 }
 
 fn lone_number(word: &str, digits: usize) -> Option<u32> {
@@ -242,7 +228,10 @@ mod tests {
             ("a.txt", "4.3.1887", Some("1887-03-04")),
             ("a.txt", "in 1887 or 1888", Some("1887")),
             ("a.txt", "page 1200 of 4000", None),
-            ("a.txt", "12 Maria 1887", Some("1887")),
+            ("a.txt", "12 Maria 1887", None),
+            ("a.txt", "The prize was 1750 pounds and 1640 shillings. Room 1815.", None),
+            ("a.txt", "Call 1999 or 2001", None),
+            ("room 1815.txt", "", Some("1815")),
         ] {
             let found = of_file(name, text).map(|date| date.to_string());
             assert_eq!(found.as_deref(), expected, "{name} {text}");

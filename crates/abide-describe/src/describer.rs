@@ -5,7 +5,7 @@ use crate::facts::Facts;
 use crate::limits::SHOWN_TOKENS;
 use crate::pinax::{self, Pinax, Validation};
 use crate::{description, limits};
-use abide_llm::{LlmError, Model, Usage};
+use abide_llm::{Answer, Ask, LlmError, Model, Spent, Usage};
 use std::sync::Arc;
 
 /// The name that records and descriptions made here carry in place of a model's.
@@ -46,6 +46,16 @@ pub struct Described {
     pub cost_micros: u64,
 }
 
+/// What was not made, and what it took all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Untold {
+    /// Why it was not.
+    pub why: LlmError,
+    /// What was paid for answers that are of no use.
+    pub spent: Spent,
+}
+
 impl Describer {
     /// One that needs no model.
     #[must_use]
@@ -66,7 +76,7 @@ impl Describer {
     }
 
     /// The metadata record of a directory. `this_year` is for one with nothing in it.
-    pub async fn record(&self, directory: &Directory, this_year: u32) -> Result<Recorded, LlmError> {
+    pub async fn record(&self, directory: &Directory, this_year: u32) -> Result<Recorded, Untold> {
         let done = |pinax: Pinax, by: String, usage: Usage, cost_micros: u64| {
             let validation = pinax.validate();
             Recorded { pinax, validation, by, usage, cost_micros }
@@ -79,17 +89,15 @@ impl Describer {
             let pinax = pinax::builtin(directory, &Facts::of(directory));
             return Ok(done(pinax, BUILTIN.to_owned(), Usage::default(), 0));
         };
-        let answer = model.ask(&pinax::ask(directory, self.shown_tokens)).await?;
-        let draft = pinax::draft(answer.value).map_err(|error| LlmError::BadAnswer(error.to_string()))?;
+        let (answer, spent) = asked(model.as_ref(), &pinax::ask(directory, self.shown_tokens)).await?;
+        let unusable =
+            |error: serde_json::Error| Untold { why: LlmError::BadAnswer(error.to_string()), spent };
+        let draft = pinax::draft(answer.value).map_err(unusable)?;
         Ok(done(Pinax::finish(draft, directory), answer.model, answer.usage, answer.cost_micros))
     }
 
     /// The description of a directory, whose record is known or not.
-    pub async fn describe(
-        &self,
-        directory: &Directory,
-        record: Option<&Pinax>,
-    ) -> Result<Described, LlmError> {
+    pub async fn describe(&self, directory: &Directory, record: Option<&Pinax>) -> Result<Described, Untold> {
         let Some(model) = self.model.as_ref().filter(|_| !directory.is_empty()) else {
             let facts = Facts::of(directory);
             let made = pinax::builtin(directory, &facts);
@@ -97,9 +105,11 @@ impl Describer {
             let text = description::builtin(directory, record, &facts.with(record));
             return Ok(Described { text, by: BUILTIN.to_owned(), usage: Usage::default(), cost_micros: 0 });
         };
-        let answer = model.ask(&description::ask(directory, record, self.shown_tokens)).await?;
+        let question = description::ask(directory, record, self.shown_tokens);
+        let (answer, spent) = asked(model.as_ref(), &question).await?;
         let text = answer.value.as_str().and_then(description::spoken);
-        let text = text.ok_or_else(|| LlmError::BadAnswer("it says nothing".to_owned()))?;
+        let nothing = || Untold { why: LlmError::BadAnswer("it says nothing".to_owned()), spent };
+        let text = text.ok_or_else(nothing)?;
         Ok(Described { text, by: answer.model, usage: answer.usage, cost_micros: answer.cost_micros })
     }
 
@@ -110,6 +120,13 @@ impl Describer {
             input_tokens: 2 * shown_tokens as u64,
             output_tokens: u64::from(limits::RECORD_TOKENS + limits::DESCRIPTION_TOKENS),
         }
+    }
+}
+
+async fn asked(model: &dyn Model, question: &Ask) -> Result<(Answer, Spent), Untold> {
+    match model.ask_counted(question).await {
+        (Ok(answer), spent) => Ok((answer, spent)),
+        (Err(why), spent) => Err(Untold { why, spent }),
     }
 }
 

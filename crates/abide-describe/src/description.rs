@@ -1,11 +1,12 @@
 //! Descriptions of directories, in Markdown.
 
 use crate::budget::shown;
-use crate::directory::Directory;
+use crate::directory::{Directory, Document};
+use crate::extent::{Extent, many};
 use crate::facts::{Facts, language_name};
-use crate::limits::{CHILDREN_LISTED, DESCRIPTION_TOKENS, FILES_LISTED};
+use crate::limits::{CHILDREN_LISTED, DESCRIPTION_TOKENS, FILES_LISTED, SIGNERS_NAMED};
 use crate::pinax::Pinax;
-use abide_llm::extract::{Length, summarize};
+use abide_llm::extract::{Length, telling_sentences};
 use abide_llm::{Ask, Shape};
 
 /// Raised when the wording changes.
@@ -30,7 +31,7 @@ pub(crate) fn ask(directory: &Directory, pinax: Option<&Pinax>, budget: usize) -
         let text = child.description.clone()?;
         Some((format!("description of the part {}", child.name), text))
     });
-    let files = directory.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+    let files = directory.readable().into_iter().map(|file| (file.name.clone(), file.text.clone()));
     let mut system = SYSTEM.to_owned();
     if let Some(prompt) = &directory.custom_prompt {
         system.push_str("\n\nWhoever uploaded it asks:\n");
@@ -62,7 +63,15 @@ pub(crate) fn spoken(answer: &str) -> Option<String> {
 /// A description without a model: counts, dates, names and words, sentences as they stand in the files.
 pub(crate) fn builtin(directory: &Directory, pinax: &Pinax, facts: &Facts) -> String {
     let mut text = format!("# {}\n\n## Overview\n\n{}\n", pinax.title, overview(directory, facts));
-    for (title, list) in [("Signed by", &facts.signers), ("Names", &facts.names), ("Words", &facts.words)] {
+    let lists = if directory.children.is_empty() {
+        vec![("Names", &facts.names), ("Words", &facts.words)]
+    } else {
+        vec![("Subjects", &facts.subjects)]
+    };
+    if !facts.signers.is_empty() {
+        text.push_str(&format!("\nSigned by: {}.\n", first_of(&facts.signers, SIGNERS_NAMED)));
+    }
+    for (title, list) in lists {
         if !list.is_empty() {
             text.push_str(&format!("\n{title}: {}.\n", list.join(", ")));
         }
@@ -71,21 +80,39 @@ pub(crate) fn builtin(directory: &Directory, pinax: &Pinax, facts: &Facts) -> St
     if !contents.is_empty() {
         text.push_str(&format!("\n## Contents\n\n{contents}"));
     }
-    if let Some(quoted) = quoted(directory) {
-        text.push_str(&format!("\n## From the texts\n\n> {quoted}\n"));
+    let quotations = quotations(directory);
+    if !quotations.is_empty() {
+        text.push_str("\n## From the texts\n");
+    }
+    for (sentence, name) in quotations {
+        text.push_str(&format!("\n> {sentence}\n\n— {name}\n"));
     }
     text
 }
 
-/// `12 files and 3 parts, 1885 to 1897, mostly in German.`
+/// Some names, and how many more there are.
+fn first_of(names: &[String], bound: usize) -> String {
+    let more = names.len().saturating_sub(bound);
+    let named = names[..names.len() - more].join(", ");
+    if more == 0 { named } else { format!("{named} and {more} more") }
+}
+
+/// `3 parts and 12 files with 4 made of them, 80 files in all, 1885 to 1897, mostly in German.`
 fn overview(directory: &Directory, facts: &Facts) -> String {
-    let many = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (files, parts) = (directory.files.len(), directory.children.len());
+    let (files, parts) = (directory.originals().count(), directory.children.len());
+    let made = directory.files.len() - files;
     let mut sentence = match (files, parts) {
         (files, 0) => many(files, "file"),
         (0, parts) => many(parts, "part"),
         (files, parts) => format!("{} and {}", many(parts, "part"), many(files, "file")),
     };
+    if made > 0 {
+        let them = if files == 1 { "it" } else { "them" };
+        sentence.push_str(&format!(" with {made} made of {them}"));
+    }
+    if let Some(all) = Extent::of(directory).filter(|all| parts > 0 && all.files > 0) {
+        sentence.push_str(&format!(", {} in all", many(all.files, "file")));
+    }
     if let Some(span) = facts.span {
         sentence.push_str(&format!(", {}", span.years()));
     }
@@ -105,14 +132,14 @@ fn contents(directory: &Directory) -> String {
     }
     let more = directory.children.len().saturating_sub(CHILDREN_LISTED);
     if more > 0 {
-        text.push_str(&format!("- and {more} more parts\n"));
+        text.push_str(&format!("- and {more} more part{}\n", if more == 1 { "" } else { "s" }));
     }
-    for file in directory.files.iter().take(FILES_LISTED) {
-        text.push_str(&format!("- {}\n", file.name.trim_end_matches(".ref.json")));
+    for file in directory.originals().take(FILES_LISTED) {
+        text.push_str(&format!("- {}\n", file.shown_name()));
     }
-    let more = directory.files.len().saturating_sub(FILES_LISTED);
+    let more = directory.originals().count().saturating_sub(FILES_LISTED);
     if more > 0 {
-        text.push_str(&format!("- and {more} more files\n"));
+        text.push_str(&format!("- and {more} more file{}\n", if more == 1 { "" } else { "s" }));
     }
     text
 }
@@ -126,15 +153,28 @@ pub(crate) fn first_sentence(description: &str) -> Option<String> {
     Some(end.map_or(line, |(at, _)| &line[..=at]).to_owned())
 }
 
-fn quoted(directory: &Directory) -> Option<String> {
-    let mut all = String::new();
-    let share = READ_CHARS / directory.files.len().max(1);
-    for file in &directory.files {
-        all.extend(file.text.chars().take(share.max(400)));
-        all.push('\n');
-        if all.len() > READ_CHARS * 2 {
+/// Sentences as they stand in the files, each with the name of its file.
+fn quotations(directory: &Directory) -> Vec<(String, &str)> {
+    let files = directory.readable();
+    let share = (READ_CHARS / files.len().max(1)).max(400);
+    let mut shown: Vec<(&Document, String)> = Vec::new();
+    let mut chars = 0;
+    for file in files.into_iter().filter(|file| !file.text.is_empty()) {
+        let beginning: String = file.text.chars().take(share).collect();
+        chars += share;
+        shown.push((file, beginning));
+        if chars > READ_CHARS * 2 {
             break;
         }
     }
-    summarize(&directory.name, &all, QUOTED).summary
+    let all = shown.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
+    let single = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let spaced: Vec<(&Document, String)> = shown.iter().map(|(file, text)| (*file, single(text))).collect();
+    let sentences = telling_sentences(&directory.name, &all, QUOTED).into_iter();
+    sentences
+        .filter_map(|sentence| {
+            let (file, _) = spaced.iter().find(|(_, text)| text.contains(&sentence))?;
+            Some((sentence, file.shown_name()))
+        })
+        .collect()
 }

@@ -1,8 +1,9 @@
 //! What can be said of a directory without a model: each fact occurs in its files or in what its children say.
 
 use crate::dates::{self, Span};
-use crate::directory::Directory;
-use crate::limits::{CREATORS, SUBJECTS};
+use crate::directory::{Directory, Document};
+use crate::extent::Extent;
+use crate::limits::SUBJECTS;
 use crate::pinax::{Pinax, UNKNOWN};
 use abide_llm::extract::Language;
 use abide_llm::extract::mentions::{Mention, Mentions};
@@ -28,65 +29,40 @@ const CLOSINGS: [&str; 14] = [
 pub(crate) struct Facts {
     /// From when its files are.
     pub(crate) span: Option<Span>,
-    /// Names that several texts have, the most common first.
+    /// Names that several of its own texts have, the most common first.
     pub(crate) names: Vec<String>,
     /// Other words that they come back to.
     pub(crate) words: Vec<String>,
-    /// Who signed.
+    /// Names and words that it and its children are about.
+    pub(crate) subjects: Vec<String>,
+    /// Who signed, the most frequent first.
     pub(crate) signers: Vec<String>,
-    /// The language of most texts, if it is a known one.
+    /// The language of most texts, if it is a known one and certainly is.
     pub(crate) language: Option<&'static str>,
 }
 
 impl Facts {
     /// Of the files of a directory and what its children's records say.
     pub(crate) fn of(directory: &Directory) -> Facts {
-        let mut mentions = Mentions::default();
-        let mut signers = Counts::default();
-        let mut languages: BTreeMap<&'static str, usize> = BTreeMap::new();
-        let mut span: Option<Span> = None;
-        let mut texts = 0;
-        let mut see = |found: Span| span = Some(span.map_or(found, |known| known.with(found)));
-        for (at, file) in directory.files.iter().enumerate() {
-            if let Some(date) = dates::of_file(&file.name, &file.text) {
-                see(Span::at(date));
-            }
-            if file.text.trim().is_empty() {
-                continue;
-            }
-            texts += 1;
+        let (mut mentions, mut told) = (Mentions::default(), Told::default());
+        for (at, file) in directory.readable().into_iter().enumerate() {
+            told.see(file);
             mentions.look_at(at, &file.text);
-            if let Some(signer) = signature(&file.text) {
-                signers.add(signer, 1);
-            }
-            if let Some(code) = Language::surely_of(&file.text).and_then(Language::code) {
-                *languages.entry(code).or_default() += 1;
-            }
         }
-        let (mut names, mut words) = (Counts::default(), Counts::default());
-        let (own_names, own_words) = typical(&mentions, texts);
-        own_names.iter().for_each(|(name, times)| names.add(name, *times));
-        own_words.iter().for_each(|(word, times)| words.add(word, *times));
+        // A scan that others show has a name, which may have a date.
+        directory.originals().filter(|file| file.text.is_empty()).for_each(|file| told.see(file));
+        let (names, words) = typical(&mentions, told.texts);
+        let mut subjects = Ranked::default();
+        subjects.add(&both(&names, &words), told.texts);
         let records = directory.children.iter().filter_map(|child| child.pinax.as_ref());
         for record in records.filter(|record| !record.is_minimal()) {
-            if let Some(found) = Span::parse(&record.created) {
-                see(found);
-            }
-            record.creator.iter().filter(|name| *name != UNKNOWN).for_each(|name| signers.add(name, 1));
-            record.subjects.iter().for_each(|subject| words.add(subject, 1));
-            if let Some(known) = record.language.as_deref().and_then(known_code) {
-                *languages.entry(known).or_default() += 1;
-            }
+            let texts = record.extent.as_deref().and_then(Extent::parse).map_or(1, |extent| extent.texts);
+            told.hear(record, texts);
+            subjects.add(&record.subjects, texts.max(1));
         }
-        let all: usize = languages.values().sum();
-        let most = languages.into_iter().find(|(_, times)| times * 2 > all);
-        Facts {
-            span,
-            names: names.most(SUBJECTS),
-            words: words.most(SUBJECTS),
-            signers: signers.most(CREATORS),
-            language: most.map(|(code, _)| code),
-        }
+        let language = told.language();
+        let (span, signers) = (told.span, told.signers.most());
+        Facts { span, names, words, subjects: subjects.most(SUBJECTS), signers, language }
     }
 
     /// The same with what a record says that was made from more than is at hand here.
@@ -98,57 +74,121 @@ impl Facts {
         if self.signers.is_empty() {
             self.signers = record.creator.iter().filter(|name| *name != UNKNOWN).cloned().collect();
         }
-        if self.names.is_empty() && self.words.is_empty() {
-            self.words.clone_from(&record.subjects);
+        if self.subjects.is_empty() {
+            self.subjects.clone_from(&record.subjects);
         }
         self
     }
+}
 
-    /// Names and words that it is about, names first.
-    pub(crate) fn subjects(&self) -> Vec<String> {
-        let mut subjects: Vec<String> = Vec::new();
-        let halves = self.names.iter().take(SUBJECTS / 2).chain(&self.words);
-        for subject in halves {
-            if subjects.len() < SUBJECTS && !subjects.iter().any(|known| known.eq_ignore_ascii_case(subject))
-            {
-                subjects.push(subject.clone());
-            }
+/// What files and records tell, one after the other.
+#[derive(Default)]
+struct Told {
+    span: Option<Span>,
+    signers: Counts,
+    /// Texts, of files and of children.
+    texts: usize,
+    /// How many of them are certainly in a language.
+    languages: BTreeMap<&'static str, usize>,
+}
+
+impl Told {
+    fn date(&mut self, found: Span) {
+        self.span = Some(self.span.map_or(found, |known| known.with(found)));
+    }
+
+    fn see(&mut self, file: &Document) {
+        if let Some(date) = dates::of_file(&file.name, &file.text) {
+            self.date(Span::at(date));
         }
-        subjects
+        if file.text.trim().is_empty() {
+            return;
+        }
+        self.texts += 1;
+        if let Some(signer) = signature(&file.text) {
+            self.signers.add(signer);
+        }
+        if let Some(code) = Language::surely_of(&file.text).and_then(Language::code) {
+            *self.languages.entry(code).or_default() += 1;
+        }
+    }
+
+    fn hear(&mut self, record: &Pinax, texts: usize) {
+        if let Some(found) = Span::parse(&record.created) {
+            self.date(found);
+        }
+        record.creator.iter().filter(|name| *name != UNKNOWN).for_each(|name| self.signers.add(name));
+        self.texts += texts;
+        if let Some(known) = record.language.as_deref().and_then(known_code) {
+            // More than half of its texts are; not more is known.
+            *self.languages.entry(known).or_default() += texts / 2 + 1;
+        }
+    }
+
+    fn language(&self) -> Option<&'static str> {
+        self.languages.iter().find(|(_, sure)| **sure * 2 > self.texts).map(|(code, _)| *code)
     }
 }
 
-/// Words by how often they come.
+/// Names and words, names first, each once.
+fn both(names: &[String], words: &[String]) -> Vec<String> {
+    let mut both: Vec<String> = Vec::new();
+    for subject in names.iter().take(SUBJECTS / 2).chain(words) {
+        if both.len() < SUBJECTS && !both.iter().any(|known| known.eq_ignore_ascii_case(subject)) {
+            both.push(subject.clone());
+        }
+    }
+    both
+}
+
+/// Subjects of several sources: those count more that stand first, and those of sources with many texts.
+#[derive(Default)]
+struct Ranked(BTreeMap<String, (f64, String)>);
+
+impl Ranked {
+    fn add(&mut self, subjects: &[String], texts: usize) {
+        for (rank, subject) in subjects.iter().enumerate() {
+            let weight = texts as f64 / (rank + 1) as f64;
+            let entry = self.0.entry(subject.to_lowercase()).or_insert_with(|| (0.0, subject.clone()));
+            entry.0 += weight;
+        }
+    }
+
+    fn most(self, bound: usize) -> Vec<String> {
+        let mut subjects: Vec<(f64, String)> = self.0.into_values().collect();
+        subjects.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        subjects.into_iter().take(bound).map(|(_, subject)| subject).collect()
+    }
+}
+
+/// Names by how often they come.
 #[derive(Default)]
 struct Counts(BTreeMap<String, usize>);
 
 impl Counts {
-    fn add(&mut self, word: &str, times: usize) {
-        *self.0.entry(word.to_owned()).or_default() += times;
+    fn add(&mut self, name: &str) {
+        *self.0.entry(name.to_owned()).or_default() += 1;
     }
 
-    fn most(self, bound: usize) -> Vec<String> {
-        let mut words: Vec<(String, usize)> = self.0.into_iter().collect();
-        words.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
-        words.into_iter().take(bound).map(|(word, _)| word).collect()
+    fn most(self) -> Vec<String> {
+        let mut names: Vec<(String, usize)> = self.0.into_iter().collect();
+        names.sort_by(|one, other| other.1.cmp(&one.1).then(one.0.cmp(&other.0)));
+        names.into_iter().map(|(name, _)| name).collect()
     }
 }
 
-type Weighed = Vec<(String, usize)>;
-
-/// Names and other words that a good part of the texts have, with in how many they are.
-fn typical(mentions: &Mentions, texts: usize) -> (Weighed, Weighed) {
+/// Names and other words that a good part of the texts have, the most common first.
+fn typical(mentions: &Mentions, texts: usize) -> (Vec<String>, Vec<String>) {
     let enough = (TYPICAL * texts as f64).max(if texts > 2 { 2.0 } else { 1.0 });
     let mut telling: Vec<(&str, &Mention)> =
         mentions.iter().filter(|(_, mention)| mention.texts.len() as f64 >= enough).collect();
     let weight = |mention: &Mention| (mention.texts.len(), mention.times);
     telling.sort_by(|one, other| weight(other.1).cmp(&weight(one.1)).then(one.0.cmp(other.0)));
     let (names, words): (Vec<_>, Vec<_>) = telling.into_iter().partition(|(_, mention)| mention.is_name());
-    let weighed = |list: Vec<(&str, &Mention)>| {
-        let first = list.into_iter().take(SUBJECTS);
-        first.map(|(_, mention)| (mention.written().to_owned(), mention.texts.len())).collect()
+    let written = |list: Vec<(&str, &Mention)>| {
+        list.into_iter().take(SUBJECTS).map(|(_, mention)| mention.written().to_owned()).collect()
     };
-    (weighed(names), weighed(words))
+    (written(names), written(words))
 }
 
 /// The last line of a text if it is nothing but a name.

@@ -12,10 +12,11 @@ pub mod dates;
 mod describer;
 mod description;
 mod directory;
+mod extent;
 mod facts;
 pub mod limits;
 pub mod ocr;
 pub mod pinax;
 
-pub use describer::{Described, Describer, Recorded};
+pub use describer::{Described, Describer, Recorded, Untold};
 pub use directory::{Child, Directory, Document};

@@ -24,8 +24,10 @@ pub const DESCRIPTION_TOKENS: u32 = 3_072;
 pub const SHOWN_TOKENS: usize = 40_000;
 /// Names, subjects and places of a record.
 pub const SUBJECTS: usize = 8;
-/// Names that are taken for creators.
-pub const CREATORS: usize = 4;
+/// Names that a record has as creators.
+pub const CREATORS: usize = 100;
+/// Of them named in a description; the rest is counted.
+pub const SIGNERS_NAMED: usize = 8;
 /// Children that a description lists one by one.
 pub const CHILDREN_LISTED: usize = 40;
 /// Files that a description lists one by one.

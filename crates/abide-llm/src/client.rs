@@ -2,11 +2,13 @@
 
 use crate::answer::Answer;
 use crate::ask::{Ask, Shape};
+use crate::budget::tokens;
 use crate::error::LlmError;
+use crate::fit::fit;
 use crate::limiter::{Limiter, Limiters};
-use crate::limits::{BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
+use crate::limits::{AROUND_TOKENS, BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
 use crate::repair::object_in;
-use crate::replay::{Counted, Model};
+use crate::replay::{Counted, Model, Reckoned, Reckoning};
 use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Form, Said};
 use abide_core::time::Clock;
@@ -93,6 +95,9 @@ struct Going<'a> {
     complaint: Option<String>,
     usage: Usage,
     requests: u32,
+    /// What it may cost, if that is bounded.
+    allowance_micros: Option<u64>,
+    unanswered_micros: u64,
 }
 
 /// Why a request gave no answer.
@@ -101,12 +106,18 @@ enum Miss {
     Final(LlmError),
     /// Another one may help, after this wait.
     Again(LlmError, i64),
+    /// The same, and it may have been paid for.
+    Lost(LlmError, i64),
     /// The endpoint does not know this form.
     Form(LlmError),
 }
 
 impl<'a> Going<'a> {
-    fn begin(ask: &'a Ask, image_url: Option<&'a str>) -> Result<Going<'a>, LlmError> {
+    fn begin(
+        ask: &'a Ask,
+        image_url: Option<&'a str>,
+        allowance_micros: Option<u64>,
+    ) -> Result<Going<'a>, LlmError> {
         let validator = match &ask.shape {
             Shape::Text => None,
             Shape::Json { schema, .. } => {
@@ -114,8 +125,17 @@ impl<'a> Going<'a> {
                 Some(made.map_err(|why| LlmError::Setup(format!("the schema is not valid: {why}")))?)
             }
         };
-        let (usage, max_tokens) = (Usage::default(), ask.max_tokens);
-        Ok(Going { ask, image_url, validator, max_tokens, complaint: None, usage, requests: 0 })
+        Ok(Going {
+            ask,
+            image_url,
+            validator,
+            max_tokens: ask.max_tokens,
+            complaint: None,
+            usage: Usage::default(),
+            requests: 0,
+            allowance_micros,
+            unanswered_micros: 0,
+        })
     }
 }
 
@@ -141,22 +161,45 @@ impl Client {
 
     /// The same, with what it took also if there is no answer. What a request took that was never answered is not known.
     pub async fn ask_counted(&self, ask: &Ask) -> (Result<Answer, LlmError>, Spent) {
-        self.answer(ask, None).await
+        let Reckoning { answer, spent, .. } = self.reckon(ask, None, None).await;
+        (answer, spent)
     }
 
-    /// Asks about an image, which is at a URL; that may be a `data:` URL.
-    pub async fn look(&self, ask: &Ask, image_url: &str) -> Result<Answer, LlmError> {
-        self.answer(ask, Some(image_url)).await.0
+    /// Asks about an image, which is at a URL; that may be a `data:` URL. Says what it took also if there is no answer.
+    pub async fn look(&self, ask: &Ask, image_url: &str) -> (Result<Answer, LlmError>, Spent) {
+        let Reckoning { answer, spent, .. } = self.reckon(ask, Some(image_url), None).await;
+        (answer, spent)
     }
 
-    async fn answer(&self, ask: &Ask, image_url: Option<&str>) -> (Result<Answer, LlmError>, Spent) {
-        let mut going = match Going::begin(ask, image_url) {
+    async fn reckon(&self, ask: &Ask, image_url: Option<&str>, allowance_micros: Option<u64>) -> Reckoning {
+        let mut going = match Going::begin(ask, image_url, allowance_micros) {
             Ok(going) => going,
-            Err(error) => return (Err(error), Spent::default()),
+            Err(error) => {
+                return Reckoning { answer: Err(error), spent: Spent::default(), unanswered_micros: 0 };
+            }
         };
         let answer = self.go(&mut going).await;
         let (usage, cost_micros) = (going.usage, self.shared.endpoint.price.of(going.usage));
-        (answer, Spent { requests: u64::from(going.requests), usage, cost_micros })
+        let spent = Spent { requests: u64::from(going.requests), usage, cost_micros };
+        Reckoning { answer, spent, unanswered_micros: going.unanswered_micros }
+    }
+
+    /// What the next request may cost.
+    fn next_micros(&self, ask: &Ask, max_tokens: u32) -> u64 {
+        let schema = match &ask.shape {
+            Shape::Text => 0,
+            Shape::Json { schema, .. } => tokens(&schema.to_string()),
+        };
+        let input = tokens(&ask.system) + tokens(&ask.user) + schema + AROUND_TOKENS;
+        let usage = Usage { input_tokens: input as u64, output_tokens: u64::from(max_tokens) };
+        self.shared.endpoint.price.of(usage)
+    }
+
+    /// Whether another request may cost more than is allowed.
+    fn is_too_dear(&self, going: &Going<'_>) -> bool {
+        let so_far = self.shared.endpoint.price.of(going.usage).saturating_add(going.unanswered_micros);
+        let with_next = so_far.saturating_add(self.next_micros(going.ask, going.max_tokens));
+        going.allowance_micros.is_some_and(|allowance| with_next > allowance)
     }
 
     async fn go(&self, going: &mut Going<'_>) -> Result<Answer, LlmError> {
@@ -183,7 +226,7 @@ impl Client {
                     waited_ms += wait_ms.max(1);
                     continue;
                 }
-                Err(Miss::Again(error, wait_ms)) => {
+                Err(Miss::Again(error, wait_ms) | Miss::Lost(error, wait_ms)) => {
                     let wait_ms =
                         if error.wait_ms().is_some() { wait_ms } else { wait_ms << failures.min(4) };
                     self.shared.limiter.rest(wait_ms.min(WAIT_MS));
@@ -194,7 +237,7 @@ impl Client {
                 }
             };
             failures += 1;
-            if failures >= self.shared.endpoint.attempts.max(1) {
+            if failures >= self.shared.endpoint.attempts.max(1) || self.is_too_dear(going) {
                 return Err(error);
             }
             tracing::debug!(target: "llm", %error, failures, "asking again");
@@ -238,8 +281,11 @@ impl Client {
                 tokio::time::timeout(Duration::from_millis(endpoint.timeout_ms), self.send(&body)).await;
             let (base_url, timeout_ms) = (endpoint.base_url.clone(), endpoint.timeout_ms);
             let late = LlmError::Timeout { endpoint: base_url, timeout_ms };
-            sent.unwrap_or(Err(Miss::Again(late, BACKOFF_MS)))
+            sent.unwrap_or(Err(Miss::Lost(late, BACKOFF_MS)))
         };
+        if let Err(Miss::Lost(..)) = &reply {
+            going.unanswered_micros += self.next_micros(going.ask, going.max_tokens);
+        }
         let said = match reply {
             Err(Miss::Form(error)) if going.validator.is_none() => return Err(Miss::Final(error)),
             reply => reply?,
@@ -256,17 +302,18 @@ impl Client {
         if let Some(key) = &endpoint.api_key {
             request = request.bearer_auth(key);
         }
-        let unavailable = |why: String| {
-            Miss::Again(LlmError::Unavailable { endpoint: endpoint.base_url.clone(), why }, BACKOFF_MS)
+        let unavailable = |why: reqwest::Error| {
+            let is_sent = !why.is_connect();
+            let why = why.without_url().to_string();
+            let error = LlmError::Unavailable { endpoint: endpoint.base_url.clone(), why };
+            if is_sent { Miss::Lost(error, BACKOFF_MS) } else { Miss::Again(error, BACKOFF_MS) }
         };
-        let mut response = request.send().await.map_err(|why| unavailable(why.without_url().to_string()))?;
+        let mut response = request.send().await.map_err(unavailable)?;
         let status = response.status().as_u16();
         let rest = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let wait_ms = rest.and_then(|value| retry_after_ms(value, self.shared.clock.now()));
         let mut bytes = Vec::new();
-        while let Some(piece) =
-            response.chunk().await.map_err(|why| unavailable(why.without_url().to_string()))?
-        {
+        while let Some(piece) = response.chunk().await.map_err(unavailable)? {
             bytes.extend_from_slice(&piece);
             if bytes.len() > REPLY_BYTES {
                 let why = format!("the reply has more than {REPLY_BYTES} bytes");
@@ -328,7 +375,7 @@ impl Client {
             }
             _ => {}
         }
-        let (value, repaired) = match read_answer(going.validator.as_ref(), &said.text) {
+        let (value, repaired) = match read_answer(going, &said.text) {
             Ok(found) => found,
             Err(why) => {
                 going.complaint = Some(why.clone());
@@ -362,6 +409,14 @@ impl Model for Client {
     fn ask_counted<'a>(&'a self, ask: &'a Ask) -> Counted<'a> {
         Box::pin(Client::ask_counted(self, ask))
     }
+
+    fn most_micros(&self, ask: &Ask) -> u64 {
+        self.next_micros(ask, ask.max_tokens)
+    }
+
+    fn ask_within<'a>(&'a self, ask: &'a Ask, allowance_micros: u64) -> Reckoned<'a> {
+        Box::pin(self.reckon(ask, None, Some(allowance_micros)))
+    }
 }
 
 impl fmt::Debug for Client {
@@ -371,15 +426,20 @@ impl fmt::Debug for Client {
 }
 
 /// The answer in `text`, and whether it was repaired.
-fn read_answer(validator: Option<&Validator>, text: &str) -> Result<(Value, bool), String> {
-    let Some(validator) = validator else {
+fn read_answer(going: &Going<'_>, text: &str) -> Result<(Value, bool), String> {
+    let (Some(validator), Shape::Json { schema, .. }) = (&going.validator, &going.ask.shape) else {
         let text = text.trim();
         return if text.is_empty() { Err("it is empty".to_owned()) } else { Ok((text.into(), false)) };
     };
-    let found = object_in(text).ok_or("there is no JSON object in it")?;
-    let wrong = validator.iter_errors(&found.value).next();
-    let wrong = wrong.map(|error| format!("at {:?}: {error}", error.instance_path().as_str()));
-    wrong.map_or(Ok((found.value, found.repaired)), Err)
+    let mut found = object_in(text).ok_or("there is no JSON object in it")?;
+    let was_careless = fit(schema, &mut found.value);
+    let Some(error) = validator.iter_errors(&found.value).next() else {
+        return Ok((found.value, found.repaired || was_careless));
+    };
+    let place = error.instance_path().as_str().to_owned();
+    let wrong = if place.is_empty() { error.to_string() } else { format!("at {place}: {error}") };
+    // What is missing at the end of JSON that had to be closed was cut away.
+    Err(if found.repaired { format!("the JSON is broken or cut off: {wrong}") } else { wrong })
 }
 
 /// Whether a refusal is about the form of the answer rather than the question.

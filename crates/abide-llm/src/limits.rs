@@ -10,6 +10,8 @@ pub const WAIT_MS: i64 = 10_000;
 pub const BACKOFF_MS: i64 = 500;
 /// Tokens that may be asked for when an answer was cut.
 pub const TOKENS_MAX: u32 = 16_384;
+/// Tokens that go with a question beside its words: who says what, and what was wrong with the answer before.
+pub const AROUND_TOKENS: usize = 300;
 /// Endpoints and models that have a limiter.
 pub const LIMITERS: usize = 1_000;
 /// Sentences of a text that are ranked.

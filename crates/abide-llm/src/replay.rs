@@ -25,10 +25,38 @@ pub trait Model: Send + Sync + 'static {
             (answer, spent)
         })
     }
+
+    /// What one request with this question may cost, in millionths: as many tokens as it takes at most, and as many of answer as
+    /// it has room for.
+    fn most_micros(&self, _ask: &Ask) -> u64 {
+        0
+    }
+
+    /// Asks as long as that cannot cost more than `allowance_micros`.
+    fn ask_within<'a>(&'a self, ask: &'a Ask, _allowance_micros: u64) -> Reckoned<'a> {
+        Box::pin(async move {
+            let (answer, spent) = self.ask_counted(ask).await;
+            Reckoning { answer, spent, unanswered_micros: 0 }
+        })
+    }
 }
 
 /// An answer or none, and what it took.
 pub type Counted<'a> = Pin<Box<dyn Future<Output = (Result<Answer, LlmError>, Spent)> + Send + 'a>>;
+
+/// What came of a question, and all that it may have cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reckoning {
+    /// The answer, or why there is none.
+    pub answer: Result<Answer, LlmError>,
+    /// What it took.
+    pub spent: Spent,
+    /// What requests may have cost at most that were never answered, so that nobody knows what they took.
+    pub unanswered_micros: u64,
+}
+
+/// A reckoning that is on its way.
+pub type Reckoned<'a> = Pin<Box<dyn Future<Output = Reckoning> + Send + 'a>>;
 
 /// A model that says again what another one said: for tests that cost nothing and need no network.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -60,6 +60,12 @@ pub struct Paying {
     pub place: usize,
     /// What it took.
     pub paid: Paid,
+    /// Whether something was set aside for it.
+    #[serde(default)]
+    pub is_reserved: bool,
+    /// What requests may have cost at most that were never answered.
+    #[serde(default)]
+    pub unanswered_micros: u64,
     /// The question and its answer, if that is worth keeping: it is not asked for again then.
     pub answer: Option<(String, Answer)>,
 }

@@ -82,6 +82,7 @@ fn judge(turn: &mut Turn<'_>, key: JobKey, pi: Pi, judged: Judged) -> Result<(),
             turn.put(&pi_key(place), &Pi { status: Status::Done, ..pi })?;
         }
         Judged::Failed { reason } => fail(turn, place, pi, reason)?,
+        Judged::Hopeless { reason } => fail(turn, place, Pi { is_hopeless: true, ..pi }, reason)?,
     }
     Ok(())
 }
@@ -106,7 +107,8 @@ fn publish(turn: &mut Turn<'_>, place: usize, pi: Pi, published: Published) -> R
 
 fn fail(turn: &mut Turn<'_>, place: usize, pi: Pi, reason: String) -> Result<(), Halt<No>> {
     if let Some(id) = pi.pi.clone() {
-        let result = PiResult { error: Some(reason.clone()), ..report::result(id, PiStatus::Error) };
+        let (error, retryable) = (Some(reason.clone()), Some(!pi.is_hopeless));
+        let result = PiResult { error, retryable, ..report::result(id, PiStatus::Error) };
         turn.put(&result_key(place), &result)?;
     }
     Ok(turn.put(&pi_key(place), &Pi { status: Status::Failed, error: Some(reason), ..pi })?)

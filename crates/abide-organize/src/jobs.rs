@@ -30,6 +30,11 @@ pub struct Order {
     pub place: usize,
 }
 
+/// What a question about a directory is called where money is set aside for it.
+pub(crate) fn question(organizer: &str, run: u32, place: usize) -> String {
+    format!("{organizer}/{run}/{place}")
+}
+
 /// A part of a callback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
@@ -51,6 +56,11 @@ pub enum Judged {
     Skipped(Skipped),
     /// It was given up.
     Failed {
+        /// Why.
+        reason: String,
+    },
+    /// The same, and nothing else comes of asking again.
+    Hopeless {
         /// Why.
         reason: String,
     },

@@ -31,6 +31,7 @@ pub mod prompt;
 
 pub mod calls;
 pub mod jobs;
+pub mod spending;
 pub mod work;
 
 mod file;
@@ -44,7 +45,6 @@ mod refusal;
 mod report;
 mod rows;
 mod service;
-mod spending;
 
 pub use abide_llm::budget;
 pub use file::{FileKind, InputFile, REF_SUFFIX};
@@ -56,4 +56,4 @@ pub use plan::{Group, Plan};
 pub use refusal::No;
 pub use rows::{Asked, Prompts, Task};
 pub use service::{FaultOf, Service, ServiceError, Site};
-pub use spending::{Add, Spending, Total};
+pub use spending::Spending;

@@ -194,8 +194,15 @@ impl Organizer {
                 Task::Organize(request) => (Some(request.pi.clone()), request.processing_config),
                 Task::Strategize(_) => (None, None),
             };
-            let paid = Paid::default();
-            turn.put(&pi_key(place), &Pi { pi, status: Status::Pending, config, paid, error: None })?;
+            let new = Pi {
+                pi,
+                status: Status::Pending,
+                config,
+                paid: Paid::default(),
+                error: None,
+                is_hopeless: false,
+            };
+            turn.put(&pi_key(place), &new)?;
             turn.put(&asked_key(place), asked)?;
         }
         let object = turn.object().clone();
@@ -309,7 +316,10 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusReply, Halt<No>> {
         }),
     };
     let paid = pis.iter().fold(Paid::default(), |paid, pi| paid.plus(pi.paid));
-    let error = state.error.or_else(|| pis.into_iter().find_map(|pi| pi.error));
+    // That nobody could be told hides nothing of what there was to tell.
+    let errors: Vec<String> =
+        pis.into_iter().find_map(|pi| pi.error).into_iter().chain(state.error).collect();
+    let error = Some(errors.join("; ")).filter(|error| !error.is_empty());
     Ok(StatusReply::Found(Box::new(Standing {
         status: state.phase.lower().to_owned(),
         phase: state.phase,
@@ -360,7 +370,7 @@ fn kept(turn: &mut Turn<'_>, run: u32, key: &str) -> Result<Option<Box<abide_llm
 
 /// A question is paid for, whatever comes of it, and by whichever run.
 fn paid(turn: &mut Turn<'_>, paying: Paying) -> Result<(), Halt<No>> {
-    let Paying { run, place, paid, answer } = paying;
+    let Paying { run, place, paid, is_reserved, unanswered_micros, answer } = paying;
     let Some(state) = turn.get::<State>(STATE)? else { return Ok(()) };
     let pi = turn.get::<Pi>(&pi_key(place))?.filter(|_| state.run == run);
     if let Some(pi) = pi {
@@ -369,9 +379,10 @@ fn paid(turn: &mut Turn<'_>, paying: Paying) -> Result<(), Halt<No>> {
     if let Some((key, answer)) = answer {
         turn.put(&answer_key(&key), &Kept { run, answer })?;
     }
-    if paid != Paid::default() {
+    if is_reserved || paid != Paid::default() {
         let spending = ObjectKey::new(Spending::KIND, &state.batch_id).map_err(TurnError::from)?;
-        turn.send(&spending, &Add { paid })?;
+        let question = is_reserved.then(|| jobs::question(turn.object().name.as_str(), run, place));
+        turn.send(&spending, &Add { paid, question, unanswered_micros })?;
     }
     Ok(())
 }

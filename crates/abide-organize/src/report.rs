@@ -27,6 +27,7 @@ pub(crate) fn result(pi: EntityId, status: PiStatus) -> PiResult {
         skipped: None,
         spend: Spend::default(),
         error: None,
+        retryable: None,
     }
 }
 
@@ -65,6 +66,7 @@ pub(crate) fn refused(
         spend: Spend::default(),
         batch: None,
         error: Some(error),
+        retryable: Some(false),
     }
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn parts(
         spend: pis.iter().fold(Paid::default(), |paid, pi| paid.plus(pi.paid)).spend(),
         batch: None,
         error: pis.iter().find_map(|pi| pi.error.clone()).filter(|_| status == CallbackStatus::Error),
+        retryable: (status == CallbackStatus::Error).then(|| pis.iter().any(|pi| !pi.is_hopeless)),
     };
     if state.operation == Operation::Strategize {
         return Ok(vec![head]);

@@ -85,6 +85,9 @@ pub(crate) struct Pi {
     pub(crate) config: Option<ProcessingConfig>,
     pub(crate) paid: Paid,
     pub(crate) error: Option<String>,
+    /// Whether nothing else comes of asking again.
+    #[serde(default)]
+    pub(crate) is_hopeless: bool,
 }
 
 impl Record for Pi {}

@@ -100,7 +100,7 @@ impl ServiceError {
             ServiceError::Ask(error) => match error {
                 AskError::OverBudget(_) => FaultOf::Caller,
                 AskError::Faulty(_) => FaultOf::Model,
-                AskError::Cap { .. } => FaultOf::ModelForNow,
+                AskError::Cap { .. } | AskError::Waits => FaultOf::ModelForNow,
                 AskError::Answers(_) => FaultOf::OursForNow,
                 AskError::Model(error) => match error {
                     LlmError::Limited { .. }

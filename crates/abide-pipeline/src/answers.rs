@@ -42,6 +42,14 @@ pub(crate) fn take(flow: &mut Flow<'_, '_>, payload: CallbackPayload) -> Result<
     Ok(1)
 }
 
+/// What a failure comes to; one that says nothing may pass.
+const fn failure(retryable: Option<bool>) -> Missed {
+    match retryable {
+        Some(false) => Missed::Hopeless,
+        Some(true) | None => Missed::Failed,
+    }
+}
+
 fn strategized(
     flow: &mut Flow<'_, '_>,
     mut node: Node,
@@ -51,7 +59,7 @@ fn strategized(
 ) -> Result<(), Halt<No>> {
     let Some(result) = payload.strategize_result else {
         let reason = payload.error.unwrap_or_else(|| "the organizer gave no plan".to_owned());
-        return missed(flow, node, number, chunk, Missed::Failed, &reason);
+        return missed(flow, node, number, chunk, failure(payload.retryable), &reason);
     };
     chunk.state = ChunkState::Done;
     flow.turn.put(&rows::chunk_key(node.place, number), &chunk)?;
@@ -85,9 +93,10 @@ fn organized(
     let result = match result {
         Some(result) if result.status == PiStatus::Success => result,
         failed => {
+            let retryable = failed.as_ref().map_or(payload.retryable, |result| result.retryable);
             let reason = failed.and_then(|result| result.error).or(payload.error);
             let reason = reason.unwrap_or_else(|| "the organizer gave no result and no reason".to_owned());
-            return missed(flow, node, number, chunk, Missed::Failed, &reason);
+            return missed(flow, node, number, chunk, failure(retryable), &reason);
         }
     };
     chunk.state = ChunkState::Done;
@@ -101,9 +110,9 @@ fn organized(
     let groups = result.group_entities.clone().unwrap_or_default();
     let mut grouped = BTreeSet::new();
     for group in &groups {
-        let found = Group::of(group);
-        put_group(flow, &mut node, &found)?;
-        grouped.extend(group.files.iter().cloned());
+        if put_group(flow, &mut node, &Group::of(group))? {
+            grouped.extend(group.files.iter().cloned());
+        }
     }
     leave(flow, &mut node, &grouped)?;
     let said = ChunkResult {
@@ -151,21 +160,25 @@ pub(crate) fn found(flow: &mut Flow<'_, '_>, place: u32, children: &[FoundGroup]
         }
         let files = child.files.iter().map(|(name, cid)| (name.as_str(), Some(*cid))).collect();
         let (tip, ver) = (Some(child.tip), Some(child.ver));
-        let group = Group { name: &child.label, pi: &child.pi, tip, ver, files };
-        put_group(flow, &mut node, &group)?;
+        put_group(flow, &mut node, &Group { name: &child.label, pi: &child.pi, tip, ver, files })?;
         grouped.extend(child.files.iter().map(|(name, _)| name.clone()));
     }
     leave(flow, &mut node, &grouped)?;
     rows::put_node(flow.turn, &node)
 }
 
-/// A group's node, new or known from another chunk, with these files too.
-fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> Result<(), Halt<No>> {
+/// A group's node, new or known from another chunk, with these files too. False for a directory of the batch that is no part of
+/// this one: that does not count.
+fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> Result<bool, Halt<No>> {
     let known = flow.turn.get::<u32>(&rows::pi_key(group.pi))?;
     let mut node = match known {
         Some(place) => rows::node(flow.turn, place)?,
         None => new_group(flow, parent, group)?,
     };
+    if node.parent != Some(parent.place) {
+        flow.state.note(format!("{} is no group of {}: it is {}", group.pi, parent.path, node.path));
+        return Ok(false);
+    }
     if group.ver > node.current_version {
         node.current_tip = group.tip;
         node.current_version = group.ver;
@@ -184,7 +197,8 @@ fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
         *node.count(file.kind) += 1;
         flow.turn.put(&here, &file)?;
     }
-    rows::put_node(flow.turn, &node)
+    rows::put_node(flow.turn, &node)?;
+    Ok(true)
 }
 
 fn new_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> Result<Node, Halt<No>> {

@@ -6,6 +6,7 @@ use crate::message::IngestMessage;
 use crate::node::{FileRecord, Node, NodeDocument};
 use crate::rows::MadeRow;
 use crate::status::{PhaseName, StatusAnswer};
+use crate::work::Spent;
 use abide_core::object::Incarnation;
 use abide_entities::{ContentId, EntityId};
 use abide_organize::contract::{CallbackPayload, ExistingGroup};
@@ -76,6 +77,13 @@ pub enum Call {
         /// What.
         made: MadeRow,
     },
+    /// A worker has paid for something that came to nothing.
+    Spent {
+        /// In which life.
+        life: Incarnation,
+        /// What.
+        spent: Spent,
+    },
     /// A worker has found groups of a node that the batch may not know.
     Found {
         /// In which life.
@@ -91,6 +99,9 @@ pub enum Call {
         service: String,
         /// What it says.
         payload: Box<CallbackPayload>,
+        /// What of it does not count, and why.
+        #[serde(default)]
+        ignored: Vec<String>,
     },
     /// A service of somebody else that reads, extracts or describes calls back.
     Answered {
@@ -275,6 +286,9 @@ pub struct CallbackAnswer {
     pub success: bool,
     /// How many results counted.
     pub processed: usize,
+    /// What did not count, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
 }
 
 /// A page of nodes.

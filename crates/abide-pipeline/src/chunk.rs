@@ -67,6 +67,8 @@ pub enum Missed {
     TimedOut,
     /// It failed.
     Failed,
+    /// It failed, and whoever was asked says that it will fail again.
+    Hopeless,
 }
 
 impl Chunk {
@@ -89,6 +91,7 @@ impl Chunk {
                 self.errors += 1;
                 self.errors >= attempts
             }
+            Missed::Hopeless => true,
         };
         self.state =
             if over { ChunkState::Skipped { reason: reason.to_owned() } } else { ChunkState::Waiting };

@@ -11,6 +11,6 @@ pub use crate::orders::{
 pub use crate::prompts::{BadPrompts, CustomPrompts};
 pub use crate::status::{PhaseName, Progress, Status, StatusAnswer};
 pub use crate::work::{
-    ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
-    MetadataRequest, Ocr, OcrText, Spent, WorkError,
+    ChildSaid, ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
+    MetadataRequest, Ocr, OcrText, Paying, Spent, Undone, WorkError,
 };

@@ -204,7 +204,9 @@ impl<'a, 't> Flow<'a, 't> {
             End::Failed(reason) => {
                 let reason = cut_reason(&reason).to_owned();
                 self.state.note(format!("{} failed for {}: {reason}", phase.as_str(), node.path));
-                self.state.failed += 1;
+                // A directory is counted once, however many phases give up on it.
+                let is_first = node.phase_errors.keys().all(|known| *known == word);
+                self.state.failed += u64::from(is_first);
                 node.phase_errors.insert(word, reason);
             }
         }

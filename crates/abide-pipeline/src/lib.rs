@@ -31,6 +31,7 @@
 
 mod answers;
 mod away;
+mod callbacks;
 pub mod calls;
 pub mod chunk;
 mod config;
@@ -57,6 +58,7 @@ pub mod upload;
 pub mod work;
 
 pub use away::{Away, ServiceCallback, ServiceRequest, ServiceResult, ServiceStatus};
+pub use callbacks::CallbackError;
 pub use calls::{Call, ToPipeline};
 pub use config::ProcessingConfig;
 pub use flow::Note;

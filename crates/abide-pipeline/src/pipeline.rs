@@ -68,16 +68,27 @@ impl Object for Pipeline {
                 }
                 ok(None)
             }
+            Call::Spent { life, spent } => {
+                if is_live(turn, life)? {
+                    let mut flow = Flow::load(turn, &self.options)?;
+                    flow.state.cost.add(&spent);
+                    flow.save()?;
+                }
+                ok(None)
+            }
             Call::Found { life, place, children } => self.found(turn, life, place, &children)?,
-            Call::Callback { service, payload } => {
+            Call::Callback { service, payload, ignored } => {
                 if service != "organizer" {
                     return Err(No::UnknownService(service).into());
                 }
                 let mut flow = Flow::load(turn, &self.options)?;
                 let processed = answers::take(&mut flow, *payload)?;
+                if processed > 0 {
+                    ignored.iter().for_each(|ignored| flow.state.note(ignored));
+                }
                 flow.go()?;
                 flow.save()?;
-                Reply::Callback(CallbackAnswer { success: true, processed })
+                Reply::Callback(CallbackAnswer { success: true, processed, ignored })
             }
             Call::Answered { service, payload } => {
                 let Some(phase) = self.options.away.phase_of(&service) else {
@@ -87,7 +98,7 @@ impl Object for Pipeline {
                 let processed = away::take(&mut flow, phase, *payload)?;
                 flow.go()?;
                 flow.save()?;
-                Reply::Callback(CallbackAnswer { success: true, processed })
+                Reply::Callback(CallbackAnswer { success: true, processed, ignored: Vec::new() })
             }
             Call::Nodes { after, limit } => Reply::Nodes(nodes(turn, after, limit)?),
             Call::Node { place } => Reply::Node(Box::new(show::node(turn, place)?)),
@@ -430,12 +441,10 @@ fn nodes(turn: &mut Turn<'_>, after: Option<u32>, limit: Option<usize>) -> Resul
     Ok(NodesAnswer { nodes: page.into_iter().map(|(_, node)| node).collect(), next })
 }
 
-/// Stops everything. A batch that does not exist needs no stopping.
+/// Stops everything.
 fn reset(turn: &mut Turn<'_>) -> Result<Reply, Halt<No>> {
     let name = turn.object().name.as_str().to_owned();
-    let Some(state) = turn.get::<State>(STATE)? else {
-        return Ok(ok(Some(format!("there is no batch {name}: nothing had to be stopped"))));
-    };
+    let state = rows::state(turn)?;
     if !matches!(state.step, Step::Error { .. }) {
         end(turn, state, "manually reset".to_owned())?;
     }

@@ -1,5 +1,7 @@
 //! How reading an image fails.
 
+use abide_llm::Spent;
+
 /// An image that was not read. Each variant asks for something else of whoever wanted it read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OcrError {
@@ -17,4 +19,20 @@ pub enum OcrError {
     /// Another attempt may help.
     #[error("{0}")]
     Transient(String),
+}
+
+/// An image that was not read, and what it took all the same.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unread {
+    /// Why it was not.
+    pub why: OcrError,
+    /// What was paid for answers that are of no use.
+    pub spent: Spent,
+}
+
+impl From<OcrError> for Unread {
+    fn from(why: OcrError) -> Unread {
+        Unread { why, spent: Spent::default() }
+    }
 }

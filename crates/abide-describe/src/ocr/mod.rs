@@ -5,7 +5,7 @@ mod language;
 mod tesseract;
 mod vision;
 
-pub use error::OcrError;
+pub use error::{OcrError, Unread};
 pub use language::{BadLanguages, Languages};
 pub use tesseract::{Tesseract, Unusable};
 pub use vision::Vision;
@@ -56,9 +56,9 @@ impl Reader {
     }
 
     /// Reads an image.
-    pub async fn read(&self, image: &Image) -> Result<Reading, OcrError> {
+    pub async fn read(&self, image: &Image) -> Result<Reading, Unread> {
         match self {
-            Reader::Tesseract(tesseract) => tesseract.read(image).await,
+            Reader::Tesseract(tesseract) => Ok(tesseract.read(image).await?),
             Reader::Vision(vision) => vision.read(image).await,
         }
     }

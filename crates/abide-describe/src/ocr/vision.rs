@@ -1,8 +1,8 @@
 //! A model that sees, at an endpoint that speaks as OpenAI's does.
 
-use super::{Image, OcrError, Reading};
+use super::{Image, OcrError, Reading, Unread};
 use crate::limits::{IMAGE_BYTES, READING_TOKENS, TEXT_BYTES};
-use abide_llm::{Answer, Ask, Client, LlmError, Model, Shape};
+use abide_llm::{Ask, Client, LlmError, Model, Shape, Spent};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -29,18 +29,22 @@ impl Vision {
     }
 
     /// Where the image is public, its medium size and then itself are named; in the end, or where it is not, it is sent along.
-    pub(super) async fn read(&self, image: &Image) -> Result<Reading, OcrError> {
+    pub(super) async fn read(&self, image: &Image) -> Result<Reading, Unread> {
+        let mut spent = Spent::default();
+        self.look(image, &mut spent).await.map_err(|why| Unread { why, spent })
+    }
+
+    async fn look(&self, image: &Image, spent: &mut Spent) -> Result<Reading, OcrError> {
         if !TAKEN.contains(&image.content_type.as_str()) {
             let message = format!("the model reads {}, and this is {}", TAKEN.join(", "), image.content_type);
             return Err(OcrError::Permanent(message));
         }
         if let Some(url) = &image.public_url {
             for url in [format!("{url}/medium"), url.clone()] {
-                match self.client.look(&ask(), &url).await {
-                    Ok(answer) => return reading(answer),
+                match self.asked(&url, spent).await {
                     // Whatever it does not like about the address, it may like the bytes.
                     Err(LlmError::Refused { status: 400 | 404 | 415 | 422, .. }) => {}
-                    Err(error) => return Err(class(error)),
+                    read => return read.map_err(class),
                 }
             }
         }
@@ -49,7 +53,21 @@ impl Vision {
             return Err(OcrError::Permanent(message));
         }
         let data = format!("data:{};base64,{}", image.content_type, STANDARD.encode(&image.bytes));
-        self.client.look(&ask(), &data).await.map_err(class).and_then(reading)
+        self.asked(&data, spent).await.map_err(class)
+    }
+
+    async fn asked(&self, url: &str, spent: &mut Spent) -> Result<Reading, LlmError> {
+        let (answer, took) = self.client.look(&ask(), url).await;
+        *spent = spent.plus(took);
+        let answer = answer?;
+        let text = answer.value.as_str().unwrap_or_default().trim();
+        let end = text
+            .char_indices()
+            .map(|(at, c)| at + c.len_utf8())
+            .take_while(|end| *end as u64 <= TEXT_BYTES)
+            .last();
+        let text = text[..end.unwrap_or(0)].to_owned();
+        Ok(Reading { text, by: answer.model, usage: spent.usage, cost_micros: spent.cost_micros })
     }
 }
 
@@ -61,17 +79,6 @@ fn ask() -> Ask {
         max_tokens: READING_TOKENS,
         prompt_version: PROMPT_VERSION,
     }
-}
-
-fn reading(answer: Answer) -> Result<Reading, OcrError> {
-    let text = answer.value.as_str().unwrap_or_default().trim();
-    let end = text
-        .char_indices()
-        .map(|(at, c)| at + c.len_utf8())
-        .take_while(|end| *end as u64 <= TEXT_BYTES)
-        .last();
-    let text = text[..end.unwrap_or(0)].to_owned();
-    Ok(Reading { text, by: answer.model, usage: answer.usage, cost_micros: answer.cost_micros })
 }
 
 /// What a refusal asks for, by its status and the code of its error.

@@ -4,6 +4,7 @@ use super::names::Names;
 use super::record::{Draft, Pinax};
 use crate::directory::Directory;
 use crate::facts::Facts;
+use crate::limits::CREATORS;
 
 /// File names that end so are pictures.
 const PICTURES: [&str; 8] = [".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".gif", ".heic"];
@@ -12,10 +13,10 @@ pub(crate) fn record(directory: &Directory, facts: &Facts) -> Pinax {
     let draft = Draft {
         title: Some(title(&directory.name)),
         kind: Some(kind(directory).to_owned()),
-        creator: Names::of(facts.signers.clone()),
+        creator: Names::of(facts.signers.iter().take(CREATORS).cloned()),
         created: facts.span.map(|span| span.to_string()),
         language: facts.language.map(str::to_owned),
-        subjects: Some(facts.subjects()),
+        subjects: Names::of(facts.subjects.clone()),
         ..Draft::default()
     };
     Pinax::finish(draft, directory)
@@ -28,10 +29,12 @@ pub(crate) fn title(name: &str) -> String {
 
 /// A single picture without words is one, a single text is one, everything else is a collection.
 fn kind(directory: &Directory) -> &'static str {
-    match directory.files.as_slice() {
-        [file] if directory.children.is_empty() => {
+    let mut originals = directory.originals();
+    match (originals.next(), originals.next()) {
+        (Some(file), None) if directory.children.is_empty() => {
             let name = file.name.trim_end_matches(".ref.json").to_lowercase();
-            let is_picture = PICTURES.iter().any(|end| name.ends_with(end)) && file.text.trim().is_empty();
+            let has_words = directory.files.iter().any(|file| !file.text.trim().is_empty());
+            let is_picture = PICTURES.iter().any(|end| name.ends_with(end)) && !has_words;
             if is_picture { "StillImage" } else { "Text" }
         }
         _ => "Collection",

@@ -28,7 +28,7 @@ pub(crate) fn ask(directory: &Directory, budget: usize) -> Ask {
         let text = serde_json::to_string(record).ok()?;
         Some((format!("record of the part {}", child.name), text))
     });
-    let files = directory.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+    let files = directory.readable().into_iter().map(|file| (file.name.clone(), file.text.clone()));
     let mut system = SYSTEM.to_owned();
     if let Some(prompt) = &directory.custom_prompt {
         system.push_str("\n\nWhoever uploaded it asks:\n");
@@ -51,7 +51,6 @@ pub(crate) fn draft(answer: serde_json::Value) -> Result<Draft, serde_json::Erro
 fn schema() -> serde_json::Value {
     let text = json!({ "type": ["string", "null"] });
     let names = json!({ "type": ["string", "array", "null"], "items": { "type": "string" } });
-    let list = json!({ "type": ["array", "null"], "items": { "type": "string" } });
     json!({
         "type": "object",
         "properties": {
@@ -61,7 +60,7 @@ fn schema() -> serde_json::Value {
             "institution": text,
             "created": text,
             "language": text,
-            "subjects": list,
+            "subjects": names,
             "description": text,
             "rights": text,
             "place": names,

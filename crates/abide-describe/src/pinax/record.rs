@@ -4,6 +4,7 @@ use super::names::Names;
 use super::types::DcmiType;
 use crate::dates::Span;
 use crate::directory::Directory;
+use crate::extent::Extent;
 use serde::{Deserialize, Serialize};
 
 /// Who made it or who holds it, if nobody knows.
@@ -46,6 +47,9 @@ pub struct Pinax {
     /// Where it is from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Names>,
+    /// How much there is in it and below it: `154 files, 60 with text`. Counted here, whoever made the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extent: Option<String>,
 }
 
 /// What records of directories with nothing in them say.
@@ -78,7 +82,7 @@ pub struct Draft {
     pub language: Option<String>,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subjects: Option<Vec<String>>,
+    pub subjects: Option<Names>,
     /// A sentence or two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -106,7 +110,9 @@ impl Pinax {
             |kind: DcmiType| DcmiType::ALL.iter().find(|(one, _)| *one == kind).map(|(_, name)| *name);
         let created = said(draft.created);
         let span = created.as_deref().and_then(Span::read);
-        let subjects = draft.subjects.unwrap_or_default().into_iter();
+        let subjects =
+            draft.subjects.into_iter().flat_map(|subjects| subjects.iter().cloned().collect::<Vec<_>>());
+        let extent = Extent::of(directory).filter(|extent| extent.files > 0);
         Pinax {
             id: directory.pi.clone(),
             title: said(draft.title).unwrap_or_else(|| directory.name.clone()),
@@ -129,6 +135,7 @@ impl Pinax {
             source: said(draft.source).unwrap_or_else(|| SOURCE.to_owned()),
             rights: said(draft.rights),
             place: blank_dropped(draft.place),
+            extent: extent.map(|extent| extent.to_string()),
         }
     }
 

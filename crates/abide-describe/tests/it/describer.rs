@@ -65,9 +65,13 @@ async fn without_a_model_every_fact_occurs_in_the_files() {
             assert!(all.contains(word), "{word}");
         }
     }
-    let quoted = text.lines().find_map(|line| line.strip_prefix("> ")).unwrap();
-    for sentence in quoted.split_inclusive(". ") {
-        assert!(all.contains(sentence.trim()), "{sentence}");
+    // Each quotation is one sentence of the file that it names.
+    let quoted: Vec<&str> = text.split("\n> ").skip(1).collect();
+    assert!(quoted.len() > 1, "{text}");
+    for quotation in quoted {
+        let (sentence, name) = quotation.trim_end().split_once("\n\n— ").unwrap();
+        let file = directory.files.iter().find(|file| file.name == name).unwrap();
+        assert!(file.text.contains(sentence), "{sentence} of {name}");
     }
     assert_eq!(describer.describe(&directory, Some(pinax)).await.unwrap(), description);
 }
@@ -79,7 +83,7 @@ async fn what_children_say_is_drawn_together() {
         let draft = Draft {
             created: Some(created.to_owned()),
             creator: Some(Names::One(creator.to_owned())),
-            subjects: Some(vec!["harvest".to_owned()]),
+            subjects: Some(Names::One("harvest".to_owned())),
             language: Some("de-AT".to_owned()),
             ..Draft::default()
         };
@@ -99,6 +103,81 @@ async fn what_children_say_is_drawn_together() {
     let text = describer.describe(&parent, Some(&record)).await.unwrap().text;
     assert!(text.contains("2 parts, 1885 to 1897, mostly in German."), "{text}");
     assert!(text.contains("- **Weber**: 4 files, 1885/1890.\n- **Klein**: 4 files, 1897-03-01.\n"), "{text}");
+    assert!(text.contains("\nSubjects: harvest.\n"), "{text}");
+}
+
+/// What many files below are about counts more than what one file here says.
+#[tokio::test]
+async fn a_parent_is_about_what_most_of_its_files_are_about() {
+    let describer = Describer::builtin();
+    let english =
+        "The mill at Harlow stands still, and the harvest of the whole valley was poor this year again.";
+    let letters = Directory {
+        name: "letters".to_owned(),
+        files: (1..=6)
+            .map(|n| file(&format!("1885-0{n}-01.txt"), &format!("{english}\n\nJohn Weber\n")))
+            .collect(),
+        ..Directory::default()
+    };
+    let record = describer.record(&letters, 2026).await.unwrap().pinax;
+    assert_eq!(record.extent.as_deref(), Some("6 files, 6 with text"));
+    let description = describer.describe(&letters, Some(&record)).await.unwrap().text;
+    let child = Child { name: "letters".to_owned(), pinax: Some(record), description: Some(description) };
+    let german = "Auf der Versteigerung wurden ein Schrank, zwei Stühle und eine Lampe aus Messing verkauft, und sonst nichts.";
+    let parent = Directory {
+        files: vec![file("catalogue.txt", german), file("photo.jpg.ref.json", "")],
+        children: vec![child],
+        ..Directory::default()
+    };
+    let record = describer.record(&parent, 2026).await.unwrap().pinax;
+    assert_eq!(record.extent.as_deref(), Some("8 files, 7 with text"));
+    assert_eq!(
+        (record.language.as_deref(), &record.creator),
+        (Some("en"), &Names::One("John Weber".to_owned()))
+    );
+    let first: Vec<&str> = record.subjects.iter().take(3).map(String::as_str).collect();
+    assert!(
+        first.contains(&"Harlow") && !first.iter().any(|word| german.contains(word)),
+        "{:?}",
+        record.subjects
+    );
+    let text = describer.describe(&parent, Some(&record)).await.unwrap().text;
+    assert!(text.contains("1 part and 2 files, 8 files in all, 1885, mostly in English."), "{text}");
+    assert!(text.contains(&format!("\nSubjects: {}.\n", record.subjects.join(", "))), "{text}");
+}
+
+#[tokio::test]
+async fn nothing_is_said_that_is_not_so() {
+    let describer = Describer::builtin();
+    let of = |files: Vec<Document>| Directory { name: "box".to_owned(), files, ..Directory::default() };
+    // Pages are counted with what they are made of, and said once.
+    let page =
+        "In April the clock of the estate was sold to Thwaites of London, and the desk to nobody at all.";
+    let made = of(vec![
+        file("inventory.pdf", ""),
+        file("inventory-p0001.jpg.ref.json", page),
+        file("inventory-p0001.txt", page),
+        file("scan.tif", ""),
+        file("scan.jpg.ref.json", ""),
+    ]);
+    let text = describer.describe(&made, None).await.unwrap().text;
+    assert!(text.contains("\n2 files with 3 made of them, mostly in English.\n"), "{text}");
+    assert!(text.contains("- inventory.pdf\n- scan.tif\n") && !text.contains("April,"), "{text}");
+    assert_eq!(text.matches("\n> ").count(), 1, "{text}");
+    // Those who are not named are counted.
+    let signers = ["Anna", "Berta", "Clara", "Doris", "Emma", "Frieda", "Greta", "Hanna", "Ida"];
+    let letters =
+        signers.iter().map(|name| file(&format!("{name}.txt"), &format!("All is well.\n{name} Weber\n")));
+    let letters = of(letters.collect());
+    let record = describer.record(&letters, 2026).await.unwrap().pinax;
+    assert_eq!(record.creator.iter().count(), 9);
+    let text = describer.describe(&letters, Some(&record)).await.unwrap().text;
+    assert!(text.contains("Signed by: Anna Weber, ") && text.contains("Hanna Weber and 1 more."), "{text}");
+    // Numbers are no years, months are nobody's names, and a few words are in no language.
+    let odd = of(vec![file("a.txt", "It was said that April came to 1750 pounds in Room 1815.")]);
+    let record = describer.record(&odd, 2026).await.unwrap().pinax;
+    assert_eq!((record.created.as_str(), record.language.as_deref()), ("", None));
+    assert!(!record.subjects.iter().any(|subject| subject == "April"), "{:?}", record.subjects);
 }
 
 #[tokio::test]
@@ -131,7 +210,7 @@ fn careless_drafts_are_put_right() {
     };
     let draft: Draft = serde_json::from_value(json!({
         "title": "  Letters ", "type": "photograph", "creator": ["", " A. Weber "], "institution": "somebody else",
-        "created": "between 1885 and 1897", "subjects": ["", "mills"], "place": [""], "rights": " ", "language": "de",
+        "created": "between 1885 and 1897", "subjects": " mills ", "place": [""], "rights": " ", "language": "de",
     }))
     .unwrap();
     let record = Pinax::finish(draft, &directory);
@@ -170,8 +249,9 @@ async fn a_model_is_asked_and_its_answer_kept() {
     assert_eq!((record.by.as_str(), record.cost_micros), ("stand-in-1", 140));
     let described = describer.describe(&directory, Some(&record.pinax)).await.unwrap();
     assert_eq!(described.text, "# Letters\n\n## Overview\n\nLetters of one family.");
-    let error = describer.describe(&directory, None).await.unwrap_err();
-    assert_eq!(error.to_string(), "the answer cannot be used: it says nothing");
+    let untold = describer.describe(&directory, None).await.unwrap_err();
+    assert_eq!(untold.to_string(), "the answer cannot be used: it says nothing");
+    assert_eq!((untold.spent.requests, untold.spent.cost_micros), (1, 140));
     for body in stand_in.bodies() {
         let messages = body["messages"].to_string();
         assert!(messages.contains("Mention the mill."), "{messages}");

@@ -34,7 +34,7 @@ async fn tesseract_reads_a_printed_line() {
 #[tokio::test]
 async fn what_is_no_image_is_never_read() {
     let Some(tesseract) = tesseract().await else { return };
-    let error = Reader::Tesseract(tesseract).read(&image(b"no image")).await.unwrap_err();
+    let error = Reader::Tesseract(tesseract).read(&image(b"no image")).await.unwrap_err().why;
     assert!(matches!(&error, OcrError::Permanent(why) if why.contains("exit code 1")), "{error}");
 }
 
@@ -42,7 +42,7 @@ async fn what_is_no_image_is_never_read() {
 async fn an_image_that_takes_too_long_is_given_up() {
     let Some(tesseract) = tesseract().await else { return };
     let reader = Reader::Tesseract(tesseract.within(std::time::Duration::from_millis(1)));
-    let error = reader.read(&image(LINE)).await.unwrap_err();
+    let error = reader.read(&image(LINE)).await.unwrap_err().why;
     assert_eq!(error, OcrError::Permanent("tesseract took longer than 1 ms for this image".to_owned()));
 }
 
@@ -100,7 +100,8 @@ async fn errors_are_told_apart_by_status_and_code() {
         (500, "x", "transient"),
     ] {
         let stand_in = StandIn::start([(status, body(code))]).await;
-        let error = Reader::Vision(Vision::new(stand_in.client())).read(&image(b"\x01")).await.unwrap_err();
+        let error =
+            Reader::Vision(Vision::new(stand_in.client())).read(&image(b"\x01")).await.unwrap_err().why;
         let class = match error {
             OcrError::Permanent(_) => "permanent",
             OcrError::Limited { .. } => "limited",
@@ -114,8 +115,16 @@ async fn errors_are_told_apart_by_status_and_code() {
 async fn a_kind_that_models_do_not_take_is_not_sent() {
     let stand_in = StandIn::start([]).await;
     let gif = Image { content_type: "image/gif".to_owned(), ..image(b"GIF89a") };
-    let error = Reader::Vision(Vision::new(stand_in.client())).read(&gif).await.unwrap_err();
+    let error = Reader::Vision(Vision::new(stand_in.client())).read(&gif).await.unwrap_err().why;
     let said = "the model reads image/jpeg, image/png, image/webp, and this is image/gif";
     assert_eq!(error, OcrError::Permanent(said.to_owned()));
     assert_eq!(stand_in.bodies().len(), 0);
+}
+
+/// What an answer took that is of no use was paid for all the same.
+#[tokio::test]
+async fn what_gave_no_text_is_counted() {
+    let stand_in = StandIn::start([says("  ")]).await;
+    let unread = Reader::Vision(Vision::new(stand_in.client())).read(&image(b"\x01")).await.unwrap_err();
+    assert_eq!((unread.spent.requests, unread.spent.cost_micros), (1, 140), "{unread}");
 }

@@ -5,6 +5,9 @@ use std::collections::{BTreeSet, HashSet};
 use unicode_segmentation::UnicodeSegmentation;
 use whatlang::Lang;
 
+/// Letters that a text needs so that its language can be told for sure.
+const SURE_LETTERS: usize = 50;
+
 /// A language whose words are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
@@ -36,7 +39,11 @@ impl Language {
     /// The language of `text`, if the text is long and clear enough to tell.
     #[must_use]
     pub fn surely_of(text: &str) -> Option<Language> {
-        let found = whatlang::detect(&start(text)).filter(whatlang::Info::is_reliable);
+        let start = start(text);
+        if start.chars().filter(|c| c.is_alphabetic()).count() < SURE_LETTERS {
+            return None;
+        }
+        let found = whatlang::detect(&start).filter(whatlang::Info::is_reliable);
         found.map(|found| Language::known(found.lang()))
     }
 

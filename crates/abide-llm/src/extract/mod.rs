@@ -1,5 +1,6 @@
 //! A summary without a model: the sentences of a text that say most of what it says, word for word.
 
+pub mod calendar;
 mod keywords;
 mod language;
 pub mod mentions;
@@ -48,14 +49,23 @@ pub fn summarize(title: &str, text: &str, length: Length) -> Extract {
     let words = language.words();
     let mut found = sentences::split(text, &words);
     found.truncate(SENTENCES);
-    let title_stems = words.stems(title);
-    let order = rank::order(&found, &title_stems);
-    let summary = choose(&found, &order, length);
+    let chosen = choose(&found, &rank::order(&found, &words.stems(title)), length);
+    let summary = (!chosen.is_empty()).then(|| chosen.join(" "));
     Extract { summary, keywords: keywords::keywords(title, text, &words), language }
 }
 
+/// The sentences of `text` that say most of what it says, each by itself, in the order of the text.
+#[must_use]
+pub fn telling_sentences(title: &str, text: &str, length: Length) -> Vec<String> {
+    let words = Language::of(text).words();
+    let mut found = sentences::split(text, &words);
+    found.truncate(SENTENCES);
+    let chosen = choose(&found, &rank::order(&found, &words.stems(title)), length);
+    chosen.into_iter().map(str::to_owned).collect()
+}
+
 /// The best sentences that fit and do not repeat each other, in the order of the text.
-fn choose(found: &[Sentence], order: &[usize], length: Length) -> Option<String> {
+fn choose<'a>(found: &'a [Sentence], order: &[usize], length: Length) -> Vec<&'a str> {
     let mut chosen: Vec<usize> = Vec::new();
     let mut chars = 0;
     for &at in order {
@@ -72,6 +82,5 @@ fn choose(found: &[Sentence], order: &[usize], length: Length) -> Option<String>
         chosen.push(at);
     }
     chosen.sort_unstable();
-    let texts: Vec<&str> = chosen.iter().map(|at| found[*at].text.as_str()).collect();
-    (!texts.is_empty()).then(|| texts.join(" "))
+    chosen.iter().map(|at| found[*at].text.as_str()).collect()
 }

@@ -1,5 +1,6 @@
 //! Words that say something, in any of the languages that papers of archives are mostly in.
 
+use super::calendar;
 use rust_stemmers::{Algorithm, Stemmer};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -10,6 +11,50 @@ use whatlang::Lang;
 const LOOKED_AT: usize = 20_000;
 /// Shortest word that says something, in characters.
 const SHORTEST: usize = 3;
+
+/// What every letter says, whatever it is about.
+const FORMULAS: [&str; 40] = [
+    "dear",
+    "dearest",
+    "sincerely",
+    "truly",
+    "faithfully",
+    "regards",
+    "greetings",
+    "affectionate",
+    "affectionately",
+    "respectfully",
+    "obedient",
+    "sir",
+    "madam",
+    "lieber",
+    "liebe",
+    "liebes",
+    "liebster",
+    "geehrter",
+    "geehrte",
+    "verehrter",
+    "verehrte",
+    "grüße",
+    "grüßen",
+    "grüssen",
+    "gruß",
+    "gruss",
+    "grüßt",
+    "herzliche",
+    "herzlichen",
+    "herzlichst",
+    "hochachtungsvoll",
+    "cher",
+    "chère",
+    "chers",
+    "salutations",
+    "cordialement",
+    "caro",
+    "cara",
+    "querido",
+    "querida",
+];
 
 /// Words that say nothing.
 static EMPTY_WORDS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
@@ -33,7 +78,11 @@ pub fn saying(text: &str) -> impl Iterator<Item = String> {
 /// Whether a word in lower case says something.
 #[must_use]
 pub fn says_something(word: &str) -> bool {
-    word.chars().count() >= SHORTEST && word.chars().all(char::is_alphabetic) && !EMPTY_WORDS.contains(word)
+    word.chars().count() >= SHORTEST
+        && word.chars().all(char::is_alphabetic)
+        && !EMPTY_WORDS.contains(word)
+        && !FORMULAS.contains(&word)
+        && !calendar::is_named(word)
 }
 
 /// What makes stems in the language of a text.

@@ -157,10 +157,19 @@ async fn broken_json_is_repaired_and_the_wrong_shape_is_complained_about() {
     let answer = client(endpoint(&stand_in)).ask(&ask()).await.unwrap();
     assert_eq!((answer.value, answer.repaired), (json!({ "summary": "two\nlines" }), true));
 
-    let (answer, bodies) = play([says(r#"{"summary": 5}"#), says(GOOD)]).await;
+    let (answer, bodies) = play([says(r#"{"summary": {}}"#), says(GOOD)]).await;
     assert!(answer.is_ok());
     let complaint = bodies[1]["messages"][2]["content"].as_str().unwrap().to_owned();
     assert!(complaint.contains("/summary"), "{complaint}");
+
+    // What is careless and safe is no reason to ask again.
+    let stand_in = StandIn::start([says(r#"{"summary": ["All is well."], "mood": "calm"}"#)]).await;
+    let answer = client(endpoint(&stand_in)).ask(&ask()).await.unwrap();
+    assert_eq!((answer.value, answer.repaired), (json!({ "summary": "All is well." }), true));
+
+    let (answer, _) = play((0..3).map(|_| says(r#"{"sum"#))).await;
+    let said = answer.unwrap_err().to_string();
+    assert!(said.contains("the JSON is broken or cut off: \"summary\" is a required property"), "{said}");
 }
 
 #[tokio::test]
@@ -221,4 +230,23 @@ async fn what_gave_no_answer_is_counted_too() {
     let (answer, spent) = client(endpoint(&stand_in)).ask_counted(&ask()).await;
     assert!(matches!(answer, Err(LlmError::BadAnswer(_))), "{answer:?}");
     assert_eq!((spent.requests, spent.usage.input_tokens, spent.cost_micros), (3, 300, 420));
+}
+
+/// Not even an answer that has to be asked for again costs more than is allowed.
+#[tokio::test]
+async fn no_request_is_sent_that_is_not_allowed() {
+    let stand_in = StandIn::start((0..3).map(|_| says("no object"))).await;
+    let client = client(endpoint(&stand_in));
+    let most = client.most_micros(&ask());
+    // What the stand-in says a request takes is less than what it may take.
+    assert!(most > 140, "{most}");
+    let reckoning = client.ask_within(&ask(), most + 139).await;
+    assert!(matches!(reckoning.answer, Err(LlmError::BadAnswer(_))), "{reckoning:?}");
+    assert_eq!((reckoning.spent.requests, reckoning.spent.cost_micros), (1, 140));
+    let reckoning = client.ask_within(&ask(), most + 140).await;
+    assert_eq!((reckoning.spent.requests, reckoning.unanswered_micros), (2, 0));
+    // What a request took that was never answered is not known: it may have been all of it.
+    let stand_in = StandIn::start([Play::Hang]).await;
+    let reckoning = self::client(endpoint(&stand_in)).ask_within(&ask(), most).await;
+    assert_eq!((reckoning.spent.requests, reckoning.unanswered_micros), (1, most));
 }

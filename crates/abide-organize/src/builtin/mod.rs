@@ -12,6 +12,7 @@ mod units;
 mod words;
 mod years;
 
+use crate::contract::MIN_FILES;
 use crate::file::InputFile;
 use crate::plan::{Group, Plan};
 use strategy::Principle;
@@ -65,10 +66,13 @@ pub fn organize_part(files: &[InputFile], guidance: &str) -> Plan {
 fn planned(files: &[InputFile], units: &[Unit<'_>], sorting: Option<Sorting>) -> Plan {
     let mut plan = match sorting {
         Some(sorting) => plan_of(files, units, &sorting),
-        None => Plan {
-            reorganization_description: format!("{SAYS}: no groups stand out, so nothing was moved."),
-            ..Plan::default()
-        },
+        None => {
+            let why = match files.len() {
+                files if files < MIN_FILES => format!("fewer than {MIN_FILES} files are left as they are"),
+                _ => "no groups stand out, so nothing was moved".to_owned(),
+            };
+            Plan { reorganization_description: format!("{SAYS}: {why}."), ..Plan::default() }
+        }
     };
     let grouped = |file: &&InputFile| plan.groups.iter().any(|group| group.files.contains(&file.name));
     plan.ungrouped_files = files.iter().filter(|file| !grouped(file)).map(|file| file.name.clone()).collect();

@@ -1,7 +1,7 @@
 //! Years: the one in a file's name, or the first in its text.
 
 use super::units::Unit;
-use abide_llm::extract::years::in_text;
+use abide_llm::extract::years::{in_name, said};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More years than this are put together by decade.
@@ -25,6 +25,6 @@ pub(super) fn years(units: &[Unit<'_>]) -> Vec<(Option<String>, Vec<usize>)> {
 
 /// The year in a unit's name, or the first in its text.
 pub(super) fn year(unit: &Unit<'_>) -> Option<u32> {
-    let in_texts = || unit.files.iter().find_map(|file| in_text(&file.content).next());
-    in_text(&unit.stem).next().or_else(in_texts)
+    let in_texts = || unit.files.iter().find_map(|file| said(&file.content).next()).map(|(_, year)| year);
+    in_name(&unit.stem).next().or_else(in_texts)
 }

@@ -26,7 +26,8 @@ pub struct CallbackPayload {
     /// To strategize: what came of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategize_result: Option<StrategizeResult>,
-    /// Counts and time.
+    /// Counts and time; others need not say.
+    #[serde(default)]
     pub summary: Summary,
     /// Who decided; others do not say.
     #[serde(default = "a_model")]
@@ -43,6 +44,9 @@ pub struct CallbackPayload {
     /// Why there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether asking again may help; others need not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
 }
 
 fn a_model() -> OrganizerKind {
@@ -101,6 +105,9 @@ pub struct PiResult {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether asking again may help; others need not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
 }
 
 /// Whether a directory was organized.
@@ -129,14 +136,15 @@ pub struct GroupEntity {
     /// The files of this request that are in it; others may have put more there.
     pub files: Vec<String>,
     /// What they are.
+    #[serde(default)]
     pub description: String,
 }
 
 /// What had to be repaired in a model's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LlmMetrics {
     /// A sentence for each repair.
-    #[serde(default)]
     pub validation_warnings: Vec<String>,
     /// How many files the answers left out.
     pub missing_files_count: usize,
@@ -152,9 +160,15 @@ pub struct NewPi {
     /// The directory's.
     pub parent_pi: EntityId,
     /// None: groups are not grouped again.
+    #[serde(default)]
     pub children_pi: Vec<EntityId>,
     /// What is to be done with it.
+    #[serde(default = "usual")]
     pub processing_config: ProcessingConfig,
+}
+
+fn usual() -> ProcessingConfig {
+    ProcessingConfig::USUAL
 }
 
 /// What is to be done with a directory.
@@ -205,6 +219,7 @@ pub struct StrategizeResult {
 
 /// Counts and time of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// Directories.
     pub total: usize,
@@ -232,6 +247,7 @@ pub struct Spend {
 
 /// Tokens of questions to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tokens {
     /// Read by it.
     pub prompt: u64,

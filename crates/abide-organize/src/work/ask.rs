@@ -7,7 +7,7 @@ use crate::file::InputFile;
 use crate::paid::Paid;
 use crate::plan::Group;
 use crate::prompt::{self, OverBudget, Prompt, Question};
-use abide_llm::{Answer, Ask, LlmError, Model, Shape};
+use abide_llm::{Answer, Ask, LlmError, Model, Reckoning, Shape};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -29,9 +29,18 @@ pub trait Answers: Send + Sync {
     /// The answer to a question, if it was paid for before.
     fn kept<'a>(&'a self, key: &'a str) -> Later<'a, Option<Answer>>;
     /// Notes what a question took, and keeps its answer under its name if that is worth keeping.
-    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a Answer)>) -> Later<'a, ()>;
-    /// Whether another question may be asked.
-    fn may_ask(&self) -> Later<'_, ()>;
+    fn paid<'a>(&'a self, bill: Bill, answer: Option<(&'a str, &'a Answer)>) -> Later<'a, ()>;
+    /// How much a question may cost of which one request may cost `least_micros`; none if there is no bound.
+    fn may_ask(&self, least_micros: u64) -> Later<'_, Option<u64>>;
+}
+
+/// What a question took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bill {
+    /// What is known.
+    pub paid: Paid,
+    /// What requests may have cost at most that were never answered.
+    pub unanswered_micros: u64,
 }
 
 /// What comes later, or why it cannot.
@@ -46,12 +55,12 @@ impl Answers for NoAnswers {
         Box::pin(async { Ok(None) })
     }
 
-    fn paid<'a>(&'a self, _: Paid, _: Option<(&'a str, &'a Answer)>) -> Later<'a, ()> {
+    fn paid<'a>(&'a self, _: Bill, _: Option<(&'a str, &'a Answer)>) -> Later<'a, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    fn may_ask(&self) -> Later<'_, ()> {
-        Box::pin(async { Ok(()) })
+    fn may_ask(&self, _: u64) -> Later<'_, Option<u64>> {
+        Box::pin(async { Ok(None) })
     }
 }
 
@@ -67,16 +76,22 @@ pub enum AskError {
     /// Its answer is no good as a whole.
     #[error("the model's answer cannot be used: {0}")]
     Faulty(Fault),
-    /// The batch has cost what it may.
+    /// The batch would cost more than it may.
     #[error(
-        "the batch has cost {spent_micros} millionths, and {cap_micros} is what it may: nothing more is asked"
+        "the batch has cost {spent_micros} millionths, one more question may cost {least_micros}, and {cap_micros} is what it \
+         may: it is not asked"
     )]
     Cap {
         /// What it has cost.
         spent_micros: u64,
+        /// What one request may cost.
+        least_micros: u64,
         /// What it may.
         cap_micros: u64,
     },
+    /// Others of the batch are being asked, and may leave enough for this one.
+    #[error("what the batch may cost is set aside for questions that are being asked")]
+    Waits,
     /// What keeps answers cannot be reached.
     #[error("{0}")]
     Answers(String),
@@ -88,8 +103,10 @@ impl AskError {
     pub const fn is_retryable(&self) -> bool {
         match self {
             AskError::OverBudget(_) | AskError::Cap { .. } => false,
+            // It was asked for again, and told what is wrong, as often as that may help.
+            AskError::Model(LlmError::BadAnswer(_)) => false,
             AskError::Model(error) => error.is_retryable(),
-            AskError::Faulty(_) | AskError::Answers(_) => true,
+            AskError::Faulty(_) | AskError::Waits | AskError::Answers(_) => true,
         }
     }
 }
@@ -141,7 +158,7 @@ pub async fn organize(asking: Asking<'_>, guidance: Option<&str>) -> Result<Orga
             organized.paid = organized.paid.plus(paid);
         }
         // Nobody's answer: what was answered is kept, and the rest is asked when answers can be kept again.
-        Err(error @ AskError::Answers(_)) => return Err(error),
+        Err(error @ (AskError::Answers(_) | AskError::Waits)) => return Err(error),
         // A plan that leaves a few files where they are is better than none.
         Err(error) => {
             let warning = format!("files that were left out could not be asked about: {error}");
@@ -182,6 +199,7 @@ enum Worth {
 struct Asked {
     key: String,
     answer: Answer,
+    unanswered_micros: u64,
     is_new: bool,
 }
 
@@ -200,15 +218,21 @@ impl<'a> Asking<'a> {
     async fn ask(self, ask: Ask) -> Result<Asked, AskError> {
         let key = ask.key(self.model.name());
         if let Some(answer) = self.answers.kept(&key).await? {
-            return Ok(Asked { key, answer, is_new: false });
+            return Ok(Asked { key, answer, unanswered_micros: 0, is_new: false });
         }
-        self.answers.may_ask().await?;
-        match self.model.ask_counted(&ask).await {
-            (Ok(answer), _) => Ok(Asked { key, answer, is_new: true }),
-            (Err(error), spent) => {
-                if spent.requests > 0 {
-                    self.answers.paid(Paid::spent(spent), None).await?;
-                }
+        let reckoning = match self.answers.may_ask(self.model.most_micros(&ask)).await? {
+            Some(allowance) => self.model.ask_within(&ask, allowance).await,
+            None => {
+                let (answer, spent) = self.model.ask_counted(&ask).await;
+                Reckoning { answer, spent, unanswered_micros: 0 }
+            }
+        };
+        let Reckoning { answer, spent, unanswered_micros } = reckoning;
+        match answer {
+            Ok(answer) => Ok(Asked { key, answer, unanswered_micros, is_new: true }),
+            Err(error) => {
+                let bill = Bill { paid: Paid::spent(spent), unanswered_micros };
+                self.answers.paid(bill, None).await?;
                 Err(error.into())
             }
         }
@@ -223,7 +247,8 @@ impl<'a> Asking<'a> {
             Worth::Keeping => Some((asked.key.as_str(), &asked.answer)),
             Worth::Nothing => None,
         };
-        self.answers.paid(asked.paid(), answer).await
+        let bill = Bill { paid: asked.paid(), unanswered_micros: asked.unanswered_micros };
+        self.answers.paid(bill, answer).await
     }
 
     /// Checks an answer, and keeps it before anything is done with it.

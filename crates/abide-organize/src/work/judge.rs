@@ -22,6 +22,9 @@ use abide_entities::{EntityError, EntityStore};
 use abide_llm::Model;
 use std::pin::Pin;
 
+/// How long a question waits whose money is set aside for others.
+const WAITS_MS: i64 = 500;
+
 /// Reads directories and has them grouped.
 #[derive(Clone)]
 pub(crate) struct Judge(pub(crate) Service);
@@ -92,6 +95,10 @@ impl Judge {
             Ok(None) => return skipped("the request was begun again, or is gone"),
             Err(error) => error,
         };
+        if let JudgeError::Ask(AskError::Waits) = &error {
+            let (reason, retry) = (error.to_string(), RetryWish::UncountedAfterMs(WAITS_MS));
+            return AttemptEnd::Error { reason, retry }.into();
+        }
         let wait_ms = match &error {
             JudgeError::Ask(AskError::Model(error)) => error.wait_ms(),
             _ => None,
@@ -99,8 +106,10 @@ impl Judge {
         let mut finish = if error.is_retryable() && !is_last {
             let retry = wait_ms.map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
             AttemptEnd::Error { reason: error.to_string(), retry }.into()
-        } else {
+        } else if error.is_retryable() {
             done(&Judged::Failed { reason: error.to_string() })
+        } else {
+            done(&Judged::Hopeless { reason: error.to_string() })
         };
         let key =
             self.options().model.as_ref().and_then(|model| LimitKey::new(model_limit(model.name())).ok());

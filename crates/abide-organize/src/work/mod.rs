@@ -9,7 +9,7 @@ mod paper;
 mod publish;
 mod read;
 
-pub use ask::{Answers, AskError, Asking, Later, NoAnswers, Organized, organize, strategize};
+pub use ask::{Answers, AskError, Asking, Bill, Later, NoAnswers, Organized, organize, strategize};
 pub(crate) use callback::Callback;
 pub(crate) use judge::Judge;
 pub(crate) use paper::of_batch;

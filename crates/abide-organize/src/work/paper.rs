@@ -1,13 +1,12 @@
 //! Answers as the object of a request keeps them.
 
-use super::ask::{Answers, AskError, Later};
+use super::ask::{Answers, AskError, Bill, Later};
 use crate::calls::{Call, Paying, Reply};
 use crate::contract::Spend;
-use crate::jobs::Order;
+use crate::jobs::{self, Order};
 use crate::limits::ANSWER_BYTES;
-use crate::paid::Paid;
 use crate::service::Site;
-use crate::spending::{Spending, Total};
+use crate::spending::{self, Spending};
 use abide_core::job::Finish;
 use abide_engine::worker::failed;
 use abide_engine::{Answer, CallError, Engine};
@@ -24,14 +23,14 @@ pub(super) async fn ask_organizer(site: &Site, name: &str, call: &Call) -> Resul
 /// Whether the engine takes no calls any more: what failed then says nothing about the work, and is done again by the next
 /// engine.
 pub(super) async fn is_stopping(site: &Site) -> bool {
-    matches!(site.engine.ask::<Spending>("none", &Total).await, Err(CallError::Stopping))
+    matches!(site.engine.ask::<Spending>("none", &spending::Ask::Total).await, Err(CallError::Stopping))
 }
 
 /// What all parts of a batch took until now, if that can be said.
 pub(crate) async fn of_batch(engine: &Engine, batch_id: &str) -> Option<Spend> {
-    match engine.ask::<Spending>(batch_id, &Total).await {
-        Ok(Answer::Now(paid)) => Some(paid.spend()),
-        Ok(Answer::Later(_)) | Err(_) => None,
+    match engine.ask::<Spending>(batch_id, &spending::Ask::Total).await {
+        Ok(Answer::Now(spending::Reply::Total(paid))) => Some(paid.spend()),
+        Ok(_) | Err(_) => None,
     }
 }
 
@@ -55,27 +54,34 @@ impl Answers for Paper<'_> {
         })
     }
 
-    fn paid<'a>(&'a self, paid: Paid, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
+    fn paid<'a>(&'a self, bill: Bill, answer: Option<(&'a str, &'a abide_llm::Answer)>) -> Later<'a, ()> {
         Box::pin(async move {
             let Order { run, place, .. } = *self.order;
             // One that is too large for a row is too large to act on as well.
             let fits = |answer: &abide_llm::Answer| answer.value.to_string().len() <= ANSWER_BYTES;
             let answer = answer.filter(|(_, answer)| fits(answer));
             let answer = answer.map(|(key, answer)| (key.to_owned(), answer.clone()));
-            let call = Call::Paid(Box::new(Paying { run, place, paid, answer }));
+            let Bill { paid, unanswered_micros } = bill;
+            let is_reserved = self.cap_micros.is_some();
+            let call =
+                Call::Paid(Box::new(Paying { run, place, paid, is_reserved, unanswered_micros, answer }));
             let noted = ask_organizer(self.site, &self.order.organizer, &call).await;
             noted.map(drop).map_err(AskError::Answers)
         })
     }
 
-    fn may_ask(&self) -> Later<'_, ()> {
+    fn may_ask(&self, least_micros: u64) -> Later<'_, Option<u64>> {
         Box::pin(async move {
-            let Some(cap_micros) = self.cap_micros else { return Ok(()) };
-            match self.site.engine.ask::<Spending>(self.batch_id, &Total).await {
-                Ok(Answer::Now(paid)) if paid.cost_micros >= cap_micros => {
-                    Err(AskError::Cap { spent_micros: paid.cost_micros, cap_micros })
+            let Some(cap_micros) = self.cap_micros else { return Ok(None) };
+            let question = jobs::question(&self.order.organizer, self.order.run, self.order.place);
+            let ask = spending::Ask::Reserve { question, least_micros, cap_micros };
+            match self.site.engine.ask::<Spending>(self.batch_id, &ask).await {
+                Ok(Answer::Now(spending::Reply::Granted { allowance_micros })) => Ok(Some(allowance_micros)),
+                Ok(Answer::Now(spending::Reply::Wait)) => Err(AskError::Waits),
+                Ok(Answer::Now(spending::Reply::Over { spent_micros })) => {
+                    Err(AskError::Cap { spent_micros, least_micros, cap_micros })
                 }
-                Ok(_) => Ok(()),
+                Ok(other) => Err(AskError::Answers(format!("an answer that nobody asked for: {other:?}"))),
                 Err(error) => Err(AskError::Answers(error.to_string())),
             }
         })

@@ -17,7 +17,8 @@ use abide_organize::contract::{
     StrategizeResult, ToOrganizer,
 };
 use abide_organize::jobs::{self, Delivery, Judged, Order, Outcome, Planned, Published, Skipped};
-use abide_organize::{Group, Options, Organizer, Paid, Plan, Spending, Total, contract};
+use abide_organize::spending::{self, Spending};
+use abide_organize::{Group, Options, Organizer, Paid, Plan, contract};
 use abide_store::Write;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -401,8 +402,10 @@ fn an_answer_that_was_paid_for_is_kept_and_counted_once() {
         repaired: false,
     };
     let paid = Paid::of(&said);
-    let pay =
-        |answer: Option<(String, Said)>| Call::Paid(Box::new(Paying { run: 1, place: 0, paid, answer }));
+    let pay = |answer: Option<(String, Said)>| {
+        let (is_reserved, unanswered_micros) = (false, 0);
+        Call::Paid(Box::new(Paying { run: 1, place: 0, paid, is_reserved, unanswered_micros, answer }))
+    };
     let kept = |key: &str| Call::Kept { run: 1, key: key.to_owned() };
     world.call::<Reply>("organizer/b:c", &pay(Some(("good".to_owned(), said.clone())))).unwrap();
     world.call::<Reply>("organizer/b:c", &pay(None)).unwrap();
@@ -412,8 +415,42 @@ fn an_answer_that_was_paid_for_is_kept_and_counted_once() {
     assert_eq!(world.call::<Reply>("organizer/b:c", &kept("bad")).unwrap(), Reply::Kept(None));
     let spend = status(&mut world).unwrap().spend;
     assert_eq!((spend.llm_calls, spend.tokens.total, spend.cost_usd), (4, 30, 0.000_6));
-    let total: Paid = world.call("organizer-spend/b", &Total).unwrap();
-    assert_eq!(total.cost_micros, 600);
+    let total: spending::Reply = world.call("organizer-spend/b", &spending::Ask::Total).unwrap();
+    assert_eq!(total, spending::Reply::Total(paid.plus(paid)));
+}
+
+/// What is set aside for questions that are being asked counts, so that all of them together never cost more than they may.
+#[test]
+fn a_cap_holds_for_questions_that_are_being_asked() {
+    use spending::{Add, Ask, Reply};
+    let (mut world, _) = world(|_, _| done(&planned()));
+    let reserve = |question: &str, least_micros| {
+        let question = question.to_owned();
+        Ask::Reserve { question, least_micros, cap_micros: 1_000 }
+    };
+    let ask = |world: &mut World, ask: Ask| world.call::<Reply>("organizer-spend/b", &ask).unwrap();
+    let granted = |allowance_micros| Reply::Granted { allowance_micros };
+    assert_eq!(ask(&mut world, reserve("a", 1_001)), Reply::Over { spent_micros: 0 });
+    // As much as three requests may cost, or what is there.
+    assert_eq!(ask(&mut world, reserve("a", 300)), granted(900));
+    assert_eq!(ask(&mut world, reserve("b", 300)), Reply::Wait);
+    assert_eq!(ask(&mut world, reserve("c", 100)), granted(100));
+    let add = |question: &str, cost_micros, unanswered_micros| Add {
+        paid: Paid { calls: 1, cost_micros, ..Paid::default() },
+        question: Some(question.to_owned()),
+        unanswered_micros,
+    };
+    world.send("organizer-spend/b", &add("a", 200, 0));
+    assert_eq!(ask(&mut world, reserve("b", 300)), granted(700));
+    // Nobody said what b took, since whoever asked died: it may have been all of it.
+    world.crash();
+    assert_eq!(ask(&mut world, reserve("b", 300)), Reply::Over { spent_micros: 900 });
+    world.send("organizer-spend/b", &add("c", 10, 40));
+    assert_eq!(ask(&mut world, reserve("d", 51)), Reply::Over { spent_micros: 950 });
+    assert_eq!(ask(&mut world, reserve("d", 50)), granted(50));
+    // What nobody speaks of any more counts as spent, too.
+    world.pass(day(1));
+    assert_eq!(ask(&mut world, reserve("e", 1)), Reply::Over { spent_micros: 1_000 });
 }
 
 #[test]

@@ -310,25 +310,51 @@ async fn contents_that_were_sent_are_read_however_large() {
     rig.engine.stop().await;
 }
 
+/// What one question may cost is more than what it takes in the end: the cap holds also for those that are asked at the same time.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_that_has_cost_what_it_may_is_stopped_cleanly() {
+async fn a_batch_never_costs_more_than_it_may() {
     let model = StandIn::start(good).await;
     let mut orchestrator = Orchestrator::start(0).await;
-    let options = Options { batch_cap_micros: Some(1_000), ..with_model(&model.base_url) };
+    let cap_micros = 6_000;
+    let options = Options { batch_cap_micros: Some(cap_micros), ..with_model(&model.base_url) };
     let rig = Rig::start(options, &orchestrator.url);
-    let (one, two) = (rig.directory_of(&FILES).await, rig.directory_of(&FILES[..4]).await);
-    rig.process(whole("0", &[&one.id])).await;
-    assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
-    rig.process(whole("1", &[&two.id])).await;
-    let stopped = orchestrator.next().await;
-    assert_eq!(
-        stopped.error.as_deref(),
-        Some("the batch has cost 1100 millionths, and 1000 is what it may: nothing more is asked")
-    );
-    assert_eq!((model.asked().len(), rig.get(&two.id).await.ver), (1, two.ver));
+    let mut directories = Vec::new();
+    for _ in 0..6 {
+        directories.push(rig.directory_of(&FILES).await.id);
+    }
+    rig.process(whole("0", &directories.iter().collect::<Vec<_>>())).await;
+    let payload = orchestrator.next().await;
+    assert_eq!(payload.status, CallbackStatus::Partial, "{payload:?}");
+    let asked = model.asked().len() as u64;
+    assert!((1..6).contains(&asked) && asked * 1_100 <= cap_micros, "{asked} were asked");
+    let failed: Vec<&PiResult> =
+        payload.results.iter().flatten().filter(|result| result.status == PiStatus::Error).collect();
+    assert_eq!(failed.len() as u64, 6 - asked);
+    for result in failed {
+        let said = result.error.as_deref().unwrap();
+        assert!(said.contains("6000 is what it may: it is not asked"), "{said}");
+        assert_eq!(result.retryable, Some(false));
+    }
+    let standing = rig.finished("batch-1", "0").await;
+    assert!(standing.error.unwrap().starts_with("the batch has cost "));
     // Another batch has its own.
-    rig.process(ProcessRequest { batch_id: "batch-2".to_owned(), ..whole("1", &[&two.id]) }).await;
+    let again = rig.directory_of(&FILES).await;
+    rig.process(ProcessRequest { batch_id: "batch-2".to_owned(), ..whole("1", &[&again.id]) }).await;
     assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
+    rig.engine.stop().await;
+}
+
+/// It is asked for again and told what is wrong; that is all that can be done about it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_can_never_be_used_is_paid_for_and_given_up() {
+    let (payload, asked, rig, _) = through(|_| Some(Play::Says("I would rather not.".to_owned()))).await;
+    assert_eq!((payload.status, payload.retryable), (CallbackStatus::Error, Some(false)));
+    let calls = asked.len();
+    assert!(calls <= 3, "{calls} requests");
+    let spend = (payload.spend.llm_calls as usize, payload.spend.tokens.total as usize);
+    assert_eq!(spend, (calls, calls * 1_100));
+    assert_eq!(payload.batch.unwrap().llm_calls as usize, calls);
+    assert_eq!(rig.finished("batch-1", "0").await.spend, payload.spend);
     rig.engine.stop().await;
 }
 

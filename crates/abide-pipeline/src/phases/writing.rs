@@ -7,7 +7,7 @@ use crate::flow::{End, Flow, JobKey};
 use crate::node::Node;
 use crate::options::Options;
 use crate::refusal::No;
-use crate::rows;
+use crate::rows::{self, MadeRow};
 use crate::status::PhaseName;
 use abide_core::job::JobOutcome;
 use abide_engine::Halt;
@@ -57,7 +57,9 @@ impl Phase for Writing {
         _key: &JobKey,
         outcome: &JobOutcome,
     ) -> Result<(), Halt<No>> {
-        flow.turn.delete(&rows::made_key(self.phase, node.place));
+        let made = rows::made_key(self.phase, node.place);
+        let paid = flow.turn.get::<MadeRow>(&made)?.map(|made| made.spent);
+        flow.turn.delete(&made);
         if outcome.attempt > 1 {
             node.retry_counts.insert(self.phase.as_str().to_owned(), outcome.attempt - 1);
         }
@@ -71,7 +73,11 @@ impl Phase for Writing {
                 node.current_version = Some(published.ver);
                 End::Done
             }
-            Err(reason) => End::Failed(reason),
+            Err(reason) => {
+                // What was made and could not be published was paid for as well.
+                paid.into_iter().for_each(|spent| flow.state.cost.add(&spent));
+                End::Failed(reason)
+            }
         };
         flow.through(&mut node, self.phase, end)
     }

@@ -25,6 +25,15 @@ pub enum Call {
     Start(Box<StartFile>),
     /// A file has come.
     Complete(CompleteFile),
+    /// A file does not come after all.
+    Withdraw(WithdrawFile),
+    /// How many bytes a part of a file may have.
+    Expects {
+        /// Of which upload.
+        upload_id: String,
+        /// Which part, from 1.
+        part: u32,
+    },
     /// All files have come.
     Finalize,
     /// How far it is.
@@ -64,6 +73,13 @@ pub struct CompleteFile {
     /// Its parts.
     #[serde(default)]
     pub parts: Option<Vec<Part>>,
+}
+
+/// A file does not come after all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WithdrawFile {
+    /// Where it would be.
+    pub r2_key: String,
 }
 
 /// A part that was uploaded.
@@ -141,7 +157,7 @@ pub(crate) struct FileRow {
     pub(crate) file: StartFile,
     pub(crate) r2_key: String,
     pub(crate) upload_type: UploadType,
-    pub(crate) upload_id: Option<String>,
+    pub(crate) upload_id: String,
     pub(crate) parts: u32,
     pub(crate) status: FileStatus,
     pub(crate) completed_at: Option<Time>,
@@ -195,8 +211,10 @@ pub enum Reply {
     Inited(Inited),
     /// To [`Call::Start`].
     Started(StartedFile),
-    /// To [`Call::Complete`].
+    /// To [`Call::Complete`] and [`Call::Withdraw`].
     Completed(Completed),
+    /// To [`Call::Expects`].
+    Expected(Expected),
     /// To [`Call::Finalize`].
     Finalized(Box<FinalizeAnswer>),
     /// To [`Call::Status`].
@@ -224,10 +242,8 @@ pub struct StartedFile {
     /// How it comes.
     pub upload_type: UploadType,
     /// Of which upload.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub upload_id: Option<String>,
-    /// How many parts it has.
-    #[serde(default)]
+    pub upload_id: String,
+    /// How many parts it has; one if it comes in one piece.
     pub parts: u32,
 }
 
@@ -236,6 +252,13 @@ pub struct StartedFile {
 pub struct Completed {
     /// That it is.
     pub success: bool,
+}
+
+/// What is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// So many bytes.
+    pub bytes: u64,
 }
 
 /// A batch is complete.

@@ -1,7 +1,7 @@
 //! What routes of uploads use: requests are checked, ids drawn, and the upload asked.
 
 use super::calls::{
-    Call, FileDocument, FilePage, Inited, Processed, ProcessedAnswer, StartedFile, StatusAnswer,
+    Call, Expected, FileDocument, FilePage, Inited, Processed, ProcessedAnswer, StartedFile, StatusAnswer,
 };
 use super::intake::Intake;
 use super::processed_key;
@@ -52,6 +52,20 @@ impl Service {
         let key = format!("staging/{batch}{}", file.logical_path);
         Key::new(&key).map_err(|error| BadUpload(format!("logical_path: {error}")))?;
         Ok(self.site().await.call(Intake::KIND, batch, &Call::Start(Box::new(file))).await?)
+    }
+
+    /// How many bytes may be put at a place in staging, if that is a part of an upload: nothing where none is awaited.
+    pub async fn awaited_bytes(&self, key: &str) -> Result<Option<u64>, UploadError> {
+        let Some(rest) = key.strip_prefix("uploads/") else { return Ok(None) };
+        let mut segments = rest.split('/');
+        let (batch, upload_id, part) = (segments.next(), segments.next(), segments.next());
+        let part = part.and_then(|part| part.parse().ok());
+        let (Some(batch), Some(upload_id), Some(part)) = (batch, upload_id, part) else {
+            return Err(BadUpload(format!("{key:?} is no part of an upload")).into());
+        };
+        let call = Call::Expects { upload_id: upload_id.to_owned(), part };
+        let expected: Expected = self.site().await.call(Intake::KIND, batch, &call).await?;
+        Ok(Some(expected.bytes))
     }
 
     /// How far an upload is, with all of its files.

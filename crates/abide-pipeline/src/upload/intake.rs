@@ -2,20 +2,19 @@
 
 use super::abandoned;
 use super::calls::{
-    BatchStatus, Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FileRow,
-    FileStatus, FinalizeAnswer, Inited, Processed, ProcessedAnswer, Reply, StartedFile, State, StatusAnswer,
-    ToIntake, UploadType,
+    BatchStatus, Call, Completed, DiscoveryProgress, FileRow, FileStatus, FinalizeAnswer, Inited, Processed,
+    ProcessedAnswer, Reply, State, StatusAnswer, ToIntake,
 };
-use super::jobs::{self, CompleteOrder, Discovered, DiscoveryOrder, QUEUE};
+use super::files;
+use super::jobs::{self, Discovered, DiscoveryOrder, QUEUE};
 use super::refusal::No;
-use super::request::{Init, StartFile};
+use super::request::Init;
 use super::{manifest_key, prefix, processed_key};
 use crate::calls::ToPipeline;
 use crate::limits::{MESSAGE_BYTES, PAGE_ITEMS};
 use crate::message::IngestMessage;
 use crate::pipeline::Pipeline;
 use crate::prompts::CustomPrompts;
-use crate::tree::parent_of;
 use abide_core::event::{Event, Sender};
 use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::name::UniqueKey;
@@ -27,9 +26,7 @@ use serde_json::{Value, json};
 
 pub(super) const STATE: &str = "state";
 const PROMPTS: &str = "prompts";
-const FILE: &str = "file/";
-/// Files from this size on come in parts.
-const MULTIPART_BYTES: u64 = 5 << 20;
+pub(super) const FILE: &str = "file/";
 /// Bytes of a part.
 pub const PART_BYTES: u64 = 10 << 20;
 /// With fewer directories and text files than these a client that finalizes waits for the entities.
@@ -51,11 +48,15 @@ impl Object for Intake {
     fn call(&self, turn: &mut Turn<'_>, call: Call) -> Result<Answer<Reply>, Halt<No>> {
         Ok(match call {
             Call::Init { init, session_id } => Reply::Inited(begin(turn, *init, session_id)?).into(),
-            Call::Start(file) => Reply::Started(start(turn, *file)?).into(),
-            Call::Complete(complete) => return complete_file(turn, complete),
+            Call::Start(file) => Reply::Started(files::start(turn, *file)?).into(),
+            Call::Complete(complete) => return files::complete_file(turn, complete),
+            Call::Withdraw(file) => Reply::Completed(files::withdraw(turn, &file.r2_key)?).into(),
+            Call::Expects { upload_id, part } => {
+                Reply::Expected(files::expects(turn, &upload_id, part)?).into()
+            }
             Call::Finalize => return finalize(turn),
             Call::Status => Reply::Status(Box::new(status(turn)?)).into(),
-            Call::Files { after } => Reply::Files(files(turn, after.as_deref())?).into(),
+            Call::Files { after } => Reply::Files(files::files(turn, after.as_deref())?).into(),
             Call::Progress { life, progress } => {
                 let mut state = state(turn)?;
                 if life == turn.incarnation() && state.status == BatchStatus::Discovery {
@@ -86,7 +87,7 @@ impl Object for Intake {
 
     fn outcome(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
         match outcome.kind.as_str() {
-            jobs::COMPLETE => completed(turn, outcome),
+            jobs::COMPLETE => files::completed(turn, outcome),
             jobs::DISCOVERY => discovered(turn, outcome),
             jobs::SWEEP => abandoned::swept(turn, outcome),
             _ => Ok(()),
@@ -108,16 +109,16 @@ impl Object for Intake {
     }
 }
 
-fn name(turn: &Turn<'_>) -> String {
+pub(super) fn name(turn: &Turn<'_>) -> String {
     turn.object().name.as_str().to_owned()
 }
 
-fn state(turn: &mut Turn<'_>) -> Result<State, Halt<No>> {
+pub(super) fn state(turn: &mut Turn<'_>) -> Result<State, Halt<No>> {
     let batch = name(turn);
     turn.get(STATE)?.ok_or_else(|| No::UnknownBatch(batch).into())
 }
 
-fn in_status(turn: &mut Turn<'_>, wanted: BatchStatus) -> Result<State, Halt<No>> {
+pub(super) fn in_status(turn: &mut Turn<'_>, wanted: BatchStatus) -> Result<State, Halt<No>> {
     let state = state(turn)?;
     if state.status != wanted {
         return Err(No::WrongStatus(state.status.as_str(), wanted.as_str()).into());
@@ -156,133 +157,6 @@ fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Init
     turn.put(STATE, &state)?;
     abandoned::watch(turn)?;
     Ok(Inited { batch_id, session_id })
-}
-
-/// A file is about to come. One that did not arrive is begun anew.
-fn start(turn: &mut Turn<'_>, file: StartFile) -> Result<StartedFile, Halt<No>> {
-    let mut state = in_status(turn, BatchStatus::Uploading)?;
-    let key = format!("{FILE}{}", file.logical_path);
-    match turn.get::<FileRow>(&key)? {
-        Some(there) if there.status == FileStatus::Completed => {
-            return Err(No::FileThere(file.logical_path).into());
-        }
-        Some(before) => {
-            state.files -= 1;
-            state.bytes -= before.file.file_size;
-        }
-        None => note_directory(turn, &mut state, &file.logical_path)?,
-    }
-    state.files += 1;
-    state.bytes += file.file_size;
-    let (count, size) = (state.init.file_count, state.init.total_size);
-    if state.files > count || state.bytes > size {
-        return Err(No::TooMuch(format!(
-            "the batch was said to have {count} files with {size} bytes together"
-        ))
-        .into());
-    }
-    let upload_type =
-        if file.file_size >= MULTIPART_BYTES { UploadType::Multipart } else { UploadType::Simple };
-    let (upload_id, parts) = match upload_type {
-        UploadType::Simple => (None, 0),
-        UploadType::Multipart => {
-            let parts = u32::try_from(file.file_size.div_ceil(PART_BYTES)).unwrap_or(u32::MAX);
-            (Some(format!("{:016x}", turn.seed().next_u64())), parts)
-        }
-    };
-    let r2_key = format!("staging/{}{}", name(turn), file.logical_path);
-    let answer = StartedFile { r2_key: r2_key.clone(), upload_type, upload_id: upload_id.clone(), parts };
-    let row = FileRow {
-        file,
-        r2_key,
-        upload_type,
-        upload_id,
-        parts,
-        status: FileStatus::Uploading,
-        completed_at: None,
-        ticket: None,
-    };
-    turn.put(&key, &row)?;
-    turn.put(STATE, &state)?;
-    abandoned::watch(turn)?;
-    Ok(answer)
-}
-
-fn note_directory(turn: &mut Turn<'_>, state: &mut State, path: &str) -> Result<(), Halt<No>> {
-    let directory = format!("dir/{}", parent_of(path).unwrap_or("/"));
-    if turn.get::<bool>(&directory)?.is_none() {
-        turn.put(&directory, &true)?;
-        state.directories += 1;
-    }
-    let lower = path.to_lowercase();
-    state.text_files += u64::from(TEXT.iter().any(|ending| lower.ends_with(ending)));
-    Ok(())
-}
-
-/// A file has come: a worker makes sure of it, and the answer waits for that.
-fn complete_file(turn: &mut Turn<'_>, complete: CompleteFile) -> Result<Answer<Reply>, Halt<No>> {
-    state(turn)?;
-    let batch_id = name(turn);
-    let unknown = || No::UnknownFile(complete.r2_key.chars().take(200).collect());
-    let path = complete.r2_key.strip_prefix(&format!("staging/{batch_id}")).ok_or_else(unknown)?.to_owned();
-    let key = format!("{FILE}{path}");
-    let mut row = turn.get::<FileRow>(&key)?.ok_or_else(unknown)?;
-    if row.status == FileStatus::Completed {
-        return Ok(Reply::Completed(Completed { success: true }).into());
-    }
-    in_status(turn, BatchStatus::Uploading)?;
-    if row.upload_type == UploadType::Multipart {
-        if complete.upload_id != row.upload_id {
-            return Err(No::OtherUpload("upload_id is not that of the file's upload".to_owned()).into());
-        }
-        let mut numbers: Vec<u32> = complete.parts.iter().flatten().map(|part| part.part_number).collect();
-        numbers.sort_unstable();
-        if numbers != (1..=row.parts).collect::<Vec<_>>() {
-            let message = format!("parts are not 1 to {}, each once", row.parts);
-            return Err(No::OtherUpload(message).into());
-        }
-    }
-    let ticket = match &row.ticket {
-        Some(ticket) => ticket.clone(),
-        None => {
-            let ticket = turn.open_ticket();
-            row.ticket = Some(ticket.clone());
-            let job = NewJob::of(QUEUE, jobs::COMPLETE, &CompleteOrder { batch_id, file: row.clone() })?;
-            let unique_key = Some(UniqueKey::new(format!("complete/{ticket}"))?);
-            turn.enqueue(NewJob { unique_key, ..job })?;
-            turn.put(&format!("waits/{ticket}"), &path)?;
-            turn.put(&key, &row)?;
-            ticket
-        }
-    };
-    Ok(Answer::Later(ticket))
-}
-
-/// A worker has looked for a file.
-fn completed(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
-    let Some(ticket) = outcome.unique_key.as_ref().and_then(|key| key.as_str().strip_prefix("complete/"))
-    else {
-        return Ok(());
-    };
-    let waits = format!("waits/{ticket}");
-    let Some(path) = turn.get::<String>(&waits)? else { return Ok(()) };
-    turn.delete(&waits);
-    let key = format!("{FILE}{path}");
-    let Some(mut row) = turn.get::<FileRow>(&key)? else { return Ok(()) };
-    let Some(ticket) = row.ticket.take() else { return Ok(()) };
-    if outcome.state == JobState::Done {
-        let mut state = state(turn)?;
-        state.files_uploaded += 1;
-        state.bytes_uploaded += row.file.file_size;
-        row.status = FileStatus::Completed;
-        row.completed_at = Some(turn.now());
-        turn.put(STATE, &state)?;
-        turn.resolve(&ticket, &Completed { success: true })?;
-    } else {
-        let reason = outcome.reason.clone().unwrap_or_else(|| "its job was cancelled".to_owned());
-        turn.resolve_refused(&ticket, "not_uploaded", &reason);
-    }
-    Ok(turn.put(&key, &row)?)
 }
 
 fn finalize(turn: &mut Turn<'_>) -> Result<Answer<Reply>, Halt<No>> {
@@ -475,23 +349,4 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusAnswer, Halt<No>> {
         discovery_progress: state.progress,
         error: state.error,
     })
-}
-
-fn files(turn: &mut Turn<'_>, after: Option<&str>) -> Result<FilePage, Halt<No>> {
-    state(turn)?;
-    let after = after.map(|path| format!("{FILE}{path}"));
-    let page = turn.scan::<FileRow>(FILE, after.as_deref(), PAGE_ITEMS)?;
-    let is_full = page.len() == PAGE_ITEMS;
-    let files: Vec<FileDocument> = page
-        .into_iter()
-        .map(|(_, row)| FileDocument {
-            r2_key: row.r2_key,
-            file: row.file,
-            upload_type: row.upload_type,
-            status: row.status,
-            completed_at: row.completed_at.map(iso),
-        })
-        .collect();
-    let next = is_full.then(|| files.last().map(|file| file.file.logical_path.clone())).flatten();
-    Ok(FilePage { files, next })
 }

@@ -7,10 +7,15 @@
 //! | `prompts` | words for the models |
 //! | `file/{path}` | a file, by where it was |
 //! | `dir/{path}` | that a directory has files |
+//! | `upload/{id}` | the file that comes by an upload |
+//!
+//! Files come at places of their own, in one part or several. What came is put together where the batch finds it when its file
+//! is complete: whatever comes at those places later changes nothing.
 
 mod abandoned;
 mod calls;
 mod door;
+mod files;
 mod intake;
 mod jobs;
 mod refusal;
@@ -19,8 +24,8 @@ mod work;
 
 pub(crate) use abandoned::Sweep;
 pub use calls::{
-    Call, CompleteFile, Completed, DiscoveryProgress, FileDocument, FilePage, FinalizeAnswer, Inited,
-    Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake, UploadType,
+    Call, CompleteFile, Completed, DiscoveryProgress, Expected, FileDocument, FilePage, FinalizeAnswer,
+    Inited, Processed, ProcessedAnswer, StartedFile, StatusAnswer, ToIntake, UploadType, WithdrawFile,
 };
 pub use door::UploadError;
 pub use intake::{Intake, PART_BYTES};

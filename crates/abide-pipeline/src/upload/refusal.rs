@@ -21,6 +21,15 @@ pub enum No {
     /// A file is there.
     #[error("{0} is uploaded already")]
     FileThere(String),
+    /// A file is being put together.
+    #[error("{0} is being completed")]
+    Completing(String),
+    /// A file is not below the root.
+    #[error("{0} is not below the root_path {1}")]
+    Outside(String, String),
+    /// Nothing is awaited at that place any more.
+    #[error("nothing is awaited for the upload {0}: its file is complete or withdrawn, or was begun anew")]
+    UnknownUpload(String),
     /// More than was said.
     #[error("{0}")]
     TooMuch(String),
@@ -48,6 +57,9 @@ impl Refusal for No {
             No::WrongStatus(..) => "wrong_status",
             No::UnknownFile(_) => "unknown_file",
             No::FileThere(_) => "file_exists",
+            No::Completing(_) => "completing",
+            No::Outside(..) => "outside_root",
+            No::UnknownUpload(_) => "unknown_upload",
             No::TooMuch(_) => "more_than_declared",
             No::OtherUpload(_) => "other_upload",
             No::Incomplete { .. } => "incomplete",
@@ -58,10 +70,15 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::UnknownBatch(_) | No::UnknownFile(_) => RefusalClass::NotFound,
-            No::Taken(_) | No::FileThere(_) => RefusalClass::Conflict,
-            No::WrongStatus(..) | No::TooMuch(_) | No::OtherUpload(_) | No::Incomplete { .. } | No::Empty => {
-                RefusalClass::Invalid
+            No::Taken(_) | No::FileThere(_) | No::Completing(_) | No::UnknownUpload(_) => {
+                RefusalClass::Conflict
             }
+            No::WrongStatus(..)
+            | No::TooMuch(_)
+            | No::OtherUpload(_)
+            | No::Outside(..)
+            | No::Incomplete { .. }
+            | No::Empty => RefusalClass::Invalid,
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::config::ProcessingConfig;
 use crate::ids::ORIGIN;
 use crate::prompts::CustomPrompts;
-use abide_entities::EntityId;
+use abide_entities::{ContentId, EntityId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -13,6 +13,8 @@ const METADATA_BYTES: usize = 8 * 1024;
 const PATH_BYTES: usize = 800;
 /// Bytes of a short text.
 const TEXT_BYTES: usize = 500;
+/// Files of a batch: as many as its manifest can list.
+const FILES: u64 = 1_000_000;
 
 /// How large files and batches may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +81,11 @@ impl Init {
                 self.total_size, limits.batch_bytes
             ));
         }
+        // Each file has at least one byte.
+        let most = FILES.min(self.total_size);
+        if self.file_count > most {
+            return bad(format!("file_count is {}, and there may be {most} files", self.file_count));
+        }
         let metadata = serde_json::to_string(&self.metadata).map_or(0, |text| text.len());
         if metadata > METADATA_BYTES {
             return bad(format!("metadata has {metadata} bytes, and {METADATA_BYTES} are taken"));
@@ -87,6 +94,13 @@ impl Init {
             Some(prompts) => prompts.check().map_err(|error| BadUpload(error.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Whether a file is below the root.
+    #[must_use]
+    pub fn has(&self, logical_path: &str) -> bool {
+        let below = logical_path.strip_prefix(self.root_path.trim_end_matches('/'));
+        below.is_some_and(|below| below.starts_with('/'))
     }
 
     /// The entity that the topmost one is put under, if there is one.
@@ -107,7 +121,7 @@ pub struct StartFile {
     pub logical_path: String,
     /// What it is said to be.
     pub content_type: String,
-    /// Its content id, if known.
+    /// Its content id, if known: another content is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cid: Option<String>,
     /// What is to be done with it.
@@ -125,8 +139,8 @@ impl StartFile {
         if self.content_type.is_empty() || self.content_type.len() > TEXT_BYTES {
             return bad(format!("content_type has 1 to {TEXT_BYTES} bytes"));
         }
-        if self.cid.as_ref().is_some_and(|cid| cid.len() > TEXT_BYTES) {
-            return bad(format!("cid has at most {TEXT_BYTES} bytes"));
+        if let Some(Err(error)) = self.cid.as_deref().map(ContentId::parse) {
+            return bad(format!("cid: {error}"));
         }
         if self.file_size == 0 || self.file_size > limits.file_bytes {
             return bad(format!("file_size is {}: it is 1 to {}", self.file_size, limits.file_bytes));

@@ -1,6 +1,6 @@
 //! The outside work of uploads: files are put together from their parts, directories become entities, lists are written.
 
-use super::calls::{Call, DiscoveryProgress, FileDocument, FilePage, UploadType};
+use super::calls::{Call, DiscoveryProgress, FileDocument, FilePage};
 use super::intake::{Intake, TEXT};
 use super::jobs::{CompleteOrder, Discovered, DiscoveryOrder};
 use super::{manifest_key, part_key};
@@ -10,11 +10,11 @@ use crate::service::Service;
 use crate::site::Site;
 use crate::tree::{FoundFile, Tree, parent_of};
 use crate::work::{Target, WorkError, keep, run};
-use abide_blob::{Bucket, ByteStream, Key};
+use abide_blob::{BlobError, Bucket, ByteStream, Key};
 use abide_core::job::Finish;
 use abide_engine::worker::Worker;
 use abide_engine::{JobContext, Object};
-use abide_entities::EntityId;
+use abide_entities::{ContentId, EntityId, FileHasher};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -38,30 +38,51 @@ impl Worker for Complete {
     }
 }
 
+/// Puts the parts of a file together where the batch finds it. If they are gone, that was done before.
 async fn complete(staging: &Bucket, order: &CompleteOrder) -> Result<Value, WorkError> {
     let file = &order.file;
-    let key = blob(&file.r2_key)?;
-    if let (UploadType::Multipart, Some(upload_id)) = (file.upload_type, &file.upload_id) {
-        let is_whole = staging.head(&key).await.is_ok_and(|found| found.bytes == file.file.file_size);
-        let parts: Result<Vec<Key>, WorkError> =
-            (1..=file.parts).map(|part| blob(&part_key(&order.batch_id, upload_id, part))).collect();
-        let parts = parts?;
-        if !is_whole {
-            let pieces = joined(staging.clone(), parts.clone());
-            let bound = file.file.file_size;
-            staging.put_stream(&key, pieces, &file.file.content_type, bound).await?;
-        }
-        for part in &parts {
-            staging.delete(part).await?;
-        }
+    let (key, said) = (blob(&file.r2_key)?, file.file.file_size);
+    let parts: Result<Vec<Key>, WorkError> =
+        (1..=file.parts).map(|part| blob(&part_key(&order.batch_id, &file.upload_id, part))).collect();
+    let parts = parts?;
+    let mut came = 0;
+    for part in &parts {
+        came += match staging.head(part).await {
+            Ok(found) => found.bytes,
+            Err(BlobError::NotFound(_)) => 0,
+            Err(error) => return Err(error.into()),
+        };
     }
-    let found = staging.head(&key).await?;
-    if found.bytes != file.file.file_size {
-        let (bytes, said) = (found.bytes, file.file.file_size);
-        let reason = format!("{} has {bytes} bytes, and {said} were announced: upload it again", file.r2_key);
+    let is_whole = came == 0 && staging.head(&key).await.is_ok_and(|found| found.bytes == said);
+    if came != said && !is_whole {
+        let reason = format!("{} has {came} bytes, and {said} were announced: upload it again", file.r2_key);
         return Err(WorkError::Never(reason));
     }
-    Ok(json!({ "bytes": found.bytes }))
+    if !is_whole {
+        let pieces = joined(staging.clone(), parts.clone());
+        staging.put_stream(&key, pieces, &file.file.content_type, said).await?;
+    }
+    if let Some(announced) = &file.file.cid {
+        let found = content_id(staging, &key).await?;
+        if ContentId::parse(announced).ok() != Some(found) {
+            staging.delete(&key).await?;
+            let reason = format!("{} has the cid {found}, and {announced} was announced", file.r2_key);
+            return Err(WorkError::Never(reason));
+        }
+    }
+    for part in &parts {
+        staging.delete(part).await?;
+    }
+    Ok(json!({ "bytes": said }))
+}
+
+async fn content_id(staging: &Bucket, key: &Key) -> Result<ContentId, WorkError> {
+    let (_, mut bytes) = staging.get(key).await?;
+    let mut hasher = FileHasher::default();
+    while let Some(piece) = bytes.try_next().await? {
+        hasher.update(&piece);
+    }
+    Ok(hasher.finish().id)
 }
 
 /// The bytes of blobs, one after the other.

@@ -38,17 +38,15 @@ pub(super) async fn read(
 pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<Vec<InputFile>, WorkError> {
     let named = shown.components.iter().filter(|(name, _)| !OWN_COMPONENTS.contains(&name.as_str()));
     let named: Vec<(String, ContentId)> = named.map(|(name, cid)| (name.clone(), *cid)).collect();
-    let is_shown = |name: &str| FileKind::of(name) != FileKind::Other || !is_shown_by_another(name, &named);
-    let mut reading =
-        stream::iter(named.iter().filter(|(name, _)| is_shown(name)).cloned().collect::<Vec<_>>())
-            .map(|(name, cid)| async move {
-                if FileKind::of(&name) == FileKind::Other {
-                    return Ok(InputFile::text(name, ""));
-                }
-                let bytes = read(entities, cid, CONTEXT_FILE_BYTES).await?;
-                Ok::<_, WorkError>(input(name, &bytes))
-            })
-            .buffered(AT_A_TIME);
+    let mut reading = stream::iter(named)
+        .map(|(name, cid)| async move {
+            if FileKind::of(&name) == FileKind::Other {
+                return Ok(InputFile::text(name, ""));
+            }
+            let bytes = read(entities, cid, CONTEXT_FILE_BYTES).await?;
+            Ok::<_, WorkError>(input(name, &bytes))
+        })
+        .buffered(AT_A_TIME);
     let (mut files, mut left) = (Vec::new(), CONTEXT_BYTES);
     while let Some(mut file) = reading.try_next().await? {
         if file.content.len() > left {
@@ -58,15 +56,6 @@ pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<V
         files.push(file);
     }
     Ok(files)
-}
-
-/// Whether something readable was made of a file that nobody can read: it speaks for it.
-fn is_shown_by_another(name: &str, named: &[(String, ContentId)]) -> bool {
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    named.iter().any(|(other, _)| {
-        let rest = other.strip_prefix(stem).filter(|_| FileKind::of(other) != FileKind::Other);
-        rest.is_some_and(|rest| rest.starts_with('.') || rest.starts_with("-p"))
-    })
 }
 
 fn input(name: String, bytes: &[u8]) -> InputFile {
@@ -98,31 +87,37 @@ pub(super) fn without_ocr_beyond(files: &mut [InputFile], children_tokens: usize
     }
 }
 
-/// One component of each child that has it, in their order.
+/// The children of an entity in their order, each with a component if it has that, and perhaps with another one; what is past the
+/// bound is left out.
 pub(super) async fn of_children(
     entities: &dyn EntityStore,
     shown: &Shown,
     component: &str,
-) -> Result<Vec<ChildText<Vec<u8>>>, WorkError> {
-    let children: Vec<Option<ChildText<Vec<u8>>>> = stream::iter(shown.children_pi.clone())
+    also: Option<&str>,
+) -> Result<Vec<ChildText<[Option<Vec<u8>>; 2]>>, WorkError> {
+    let mut children: Vec<ChildText<[Option<Vec<u8>>; 2]>> = stream::iter(shown.children_pi.clone())
         .map(|pi| async move {
             let child = entities.get(&pi).await?;
-            let Some(cid) = child.components.get(component) else { return Ok::<_, WorkError>(None) };
-            let what = read(entities, *cid, CONTEXT_FILE_BYTES).await?;
+            let second = match also {
+                Some(also) => own(entities, &child, also).await?,
+                None => None,
+            };
+            let what = [own(entities, &child, component).await?, second];
             let end = pi.as_str().len() - 8;
             let label = child.label.unwrap_or_else(|| pi.as_str()[end..].to_owned());
-            Ok(Some(ChildText { pi, label, what }))
+            Ok::<_, WorkError>(ChildText { pi, label, what })
         })
         .buffered(AT_A_TIME)
         .try_collect()
         .await?;
     let mut left = CONTEXT_BYTES;
-    let fits = |child: &ChildText<Vec<u8>>| {
-        let fits = child.what.len() <= left;
-        left -= if fits { child.what.len() } else { 0 };
-        fits
-    };
-    Ok(children.into_iter().flatten().filter(fits).collect())
+    for what in children.iter_mut().flat_map(|child| &mut child.what) {
+        match what.as_ref().map_or(0, Vec::len) {
+            bytes if bytes > left => *what = None,
+            bytes => left -= bytes,
+        }
+    }
+    Ok(children)
 }
 
 /// A component of an entity, if it has it.

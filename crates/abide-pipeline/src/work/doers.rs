@@ -31,6 +31,25 @@ pub enum WorkError {
     },
 }
 
+/// Work that was not done, and what it took all the same.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{why}")]
+pub struct Undone {
+    /// Why it was not.
+    pub why: WorkError,
+    /// What was paid for answers that are of no use.
+    pub spent: Spent,
+}
+
+impl<E: Into<WorkError>> From<E> for Undone {
+    fn from(why: E) -> Undone {
+        Undone { why: why.into(), spent: Spent::default() }
+    }
+}
+
+/// Work that is on its way and may cost something, whatever comes of it.
+pub type Paying<'a, T> = Pin<Box<dyn Future<Output = Result<T, Undone>> + Send + 'a>>;
+
 /// An image that is to be read.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -60,7 +79,7 @@ pub struct OcrText {
 /// Reads images.
 pub trait Ocr: Send + Sync {
     /// Reads one.
-    fn read(&self, image: Image) -> Doing<'_, OcrText>;
+    fn read(&self, image: Image) -> Paying<'_, OcrText>;
 }
 
 /// What a model took; nothing if none was asked.
@@ -95,8 +114,8 @@ pub struct MetadataRequest {
     pub directory_name: String,
     /// Its texts, and what was read off its images.
     pub files: Vec<InputFile>,
-    /// Metadata of its children.
-    pub children: Vec<ChildText<Value>>,
+    /// All its children, with their metadata if they have it.
+    pub children: Vec<ChildText<Option<Value>>>,
     /// Its former metadata.
     pub previous: Option<Value>,
     /// What people want.
@@ -119,7 +138,7 @@ pub struct Extracted {
 /// Extracts metadata.
 pub trait Metadata: Send + Sync {
     /// Of one directory.
-    fn extract(&self, request: MetadataRequest) -> Doing<'_, Extracted>;
+    fn extract(&self, request: MetadataRequest) -> Paying<'_, Extracted>;
 }
 
 /// What a description is written from.
@@ -133,12 +152,21 @@ pub struct DescribeRequest {
     pub pinax: Option<Value>,
     /// Its texts, and what was read off its images.
     pub files: Vec<InputFile>,
-    /// Descriptions of its children.
-    pub children: Vec<ChildText<String>>,
+    /// All its children.
+    pub children: Vec<ChildText<ChildSaid>>,
     /// Its former description.
     pub previous: Option<String>,
     /// What people want.
     pub custom_prompt: Option<String>,
+}
+
+/// What is said of a child, as far as anything is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChildSaid {
+    /// Its description.
+    pub description: Option<String>,
+    /// Its metadata.
+    pub record: Option<Value>,
 }
 
 /// A description.
@@ -155,5 +183,5 @@ pub struct Described {
 /// Describes directories.
 pub trait Describe: Send + Sync {
     /// One of them.
-    fn describe(&self, request: DescribeRequest) -> Doing<'_, Described>;
+    fn describe(&self, request: DescribeRequest) -> Paying<'_, Described>;
 }

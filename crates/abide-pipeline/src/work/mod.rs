@@ -14,8 +14,8 @@ mod start;
 mod writing;
 
 pub use doers::{
-    ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
-    MetadataRequest, Ocr, OcrText, Spent, WorkError,
+    ChildSaid, ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
+    MetadataRequest, Ocr, OcrText, Paying, Spent, Undone, WorkError,
 };
 
 pub(crate) use discover::Discover;

@@ -3,19 +3,20 @@
 use super::context::without_ocr_beyond;
 use super::publish::Written;
 use super::writing::Source;
-use super::{ChildText, MetadataRequest, WorkError};
+use super::{ChildText, MetadataRequest, Undone, WorkError};
 use crate::service::Service;
 use abide_organize::budget;
 use serde_json::Value;
 
-pub(super) async fn make(service: &Service, mut source: Source) -> Result<Written, WorkError> {
+pub(super) async fn make(service: &Service, mut source: Source) -> Result<Written, Undone> {
     let metadata = service.shared.metadata.as_ref();
     let metadata = metadata.ok_or_else(|| WorkError::Never("nothing here extracts metadata".to_owned()))?;
-    let children = source.children.iter();
-    let tokens = children.map(|child| budget::tokens(&String::from_utf8_lossy(&child.what))).sum();
+    let records = source.children.iter().flat_map(|child| &child.what[0]);
+    let tokens = records.map(|record| budget::tokens(&String::from_utf8_lossy(record))).sum();
     without_ocr_beyond(&mut source.files, tokens, service.shared.ocr_text_token_threshold);
-    let children = source.children.into_iter().filter_map(|ChildText { pi, label, what }| {
-        Some(ChildText { pi, label, what: serde_json::from_slice::<Value>(&what).ok()? })
+    let children = source.children.into_iter().map(|ChildText { pi, label, what: [record, _] }| {
+        let what = record.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        ChildText { pi, label, what }
     });
     let request = MetadataRequest {
         pi: source.pi,

@@ -1,6 +1,6 @@
 //! Writes a component of a node: made once, kept, and then published.
 
-use super::{Spent, WorkError};
+use super::{Spent, Undone, WorkError};
 use crate::calls::{BriefAnswer, Call, OkAnswer};
 use crate::orders::{NodeOrder, Published};
 use crate::rows::MadeRow;
@@ -28,6 +28,17 @@ pub(super) async fn keep(
     Ok(entities.upload(name.to_owned(), Box::pin(pieces)).await?.cid)
 }
 
+/// Notes what was paid for nothing, and gives the reason.
+pub(super) async fn paid(site: &Site, order: &NodeOrder, undone: Undone) -> WorkError {
+    let Undone { why, spent } = undone;
+    if spent != Spent::default() {
+        let call = Call::Spent { life: order.batch.life, spent };
+        // A batch that cannot be told now is told nothing else either: the job is done again.
+        drop(site.ask::<OkAnswer>(order.batch.batch_id.as_str(), &call).await);
+    }
+    why
+}
+
 /// Publishes a component that `make` makes of the entity as it is, unless it was made before: what a model was paid for is not asked for again.
 pub(super) async fn write<F>(
     site: &Site,
@@ -37,7 +48,7 @@ pub(super) async fn write<F>(
     make: impl FnOnce(BriefAnswer) -> F,
 ) -> Result<Published, WorkError>
 where
-    F: Future<Output = Result<Written, WorkError>>,
+    F: Future<Output = Result<Written, Undone>>,
 {
     let (batch, life, place) = (order.batch.batch_id.as_str(), order.batch.life, order.place);
     let brief: BriefAnswer = site.ask(batch, &Call::Brief { life, place, phase }).await?;
@@ -48,7 +59,10 @@ where
     let made = match brief.made.clone() {
         Some(made) => made,
         None => {
-            let Written { bytes, warnings, spent } = make(brief).await?;
+            let Written { bytes, warnings, spent } = match make(brief).await {
+                Ok(written) => written,
+                Err(undone) => return Err(paid(site, order, undone).await),
+            };
             let cid = keep(site.entities.as_ref(), component, bytes).await?;
             let made = MadeRow { cid, warnings, spent };
             site.ask::<OkAnswer>(batch, &Call::Keep { life, place, phase, made: made.clone() }).await?;

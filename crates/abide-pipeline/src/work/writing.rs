@@ -2,7 +2,7 @@
 
 use super::context::{files, of_children, own};
 use super::publish::{Written, write};
-use super::{ChildText, WorkError, describe, pinax, run};
+use super::{ChildText, Undone, WorkError, describe, pinax, run};
 use crate::calls::BriefAnswer;
 use crate::orders::{NodeOrder, Published};
 use crate::service::Service;
@@ -14,6 +14,9 @@ use abide_engine::worker::Worker;
 use abide_entities::EntityId;
 use abide_organize::InputFile;
 use std::pin::Pin;
+
+const RECORD: &str = "pinax.json";
+const DESCRIPTION: &str = "description.md";
 
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +37,8 @@ impl What {
 
     const fn component(self) -> &'static str {
         match self {
-            What::Record => "pinax.json",
-            What::Description => "description.md",
+            What::Record => RECORD,
+            What::Description => DESCRIPTION,
         }
     }
 }
@@ -53,8 +56,8 @@ pub(super) struct Source {
     pub(super) directory_name: String,
     /// Texts, and what was read off images.
     pub(super) files: Vec<InputFile>,
-    /// The same component of each child.
-    pub(super) children: Vec<ChildText<Vec<u8>>>,
+    /// Every child, with its record and its description as far as they are there.
+    pub(super) children: Vec<ChildText<[Option<Vec<u8>>; 2]>>,
     /// The same component as it was.
     pub(super) previous: Option<Vec<u8>>,
     /// The record, if there is one.
@@ -82,14 +85,18 @@ async fn make(
     what: What,
     order: &NodeOrder,
     brief: BriefAnswer,
-) -> Result<Written, WorkError> {
+) -> Result<Written, Undone> {
     let entities = site.entities.as_ref();
     let shown = entities.get(&order.pi).await?;
+    let also = match what {
+        What::Record => None,
+        What::Description => Some(DESCRIPTION),
+    };
     let source = Source {
         pi: order.pi.clone(),
         directory_name: brief.node.map(|node| node.name().to_owned()).unwrap_or_default(),
         files: files(entities, &shown).await?,
-        children: of_children(entities, &shown, what.component()).await?,
+        children: of_children(entities, &shown, RECORD, also).await?,
         previous: own(entities, &shown, what.component()).await?,
         record: own(entities, &shown, What::Record.component()).await?,
         custom_prompt: brief.custom_prompt,

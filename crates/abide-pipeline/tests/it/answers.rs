@@ -8,7 +8,7 @@ use abide_pipeline::contract::*;
 use abide_pipeline::{Call, Options};
 
 fn callback(payload: abide_organize::contract::CallbackPayload) -> Call {
-    Call::Callback { service: "organizer".to_owned(), payload: Box::new(payload) }
+    Call::Callback { service: "organizer".to_owned(), payload: Box::new(payload), ignored: Vec::new() }
 }
 
 fn code(result: Result<CallbackAnswer, CallError>) -> &'static str {
@@ -31,12 +31,12 @@ fn everything_that_comes_again_changes_nothing() {
     assert_eq!(have.have, None);
     let [request] = rig.held().try_into().unwrap();
     let first: CallbackAnswer = rig.world.call(BATCH, &callback(answer(&request))).unwrap();
-    assert_eq!(first, CallbackAnswer { success: true, processed: 1 });
+    assert_eq!(first, CallbackAnswer { success: true, processed: 1, ignored: Vec::new() });
     let tree = rig.tree();
     let progress = rig.status().progress;
     for _ in 0..3 {
         let again: CallbackAnswer = rig.world.call(BATCH, &callback(answer(&request))).unwrap();
-        assert_eq!(again, CallbackAnswer { success: true, processed: 0 });
+        assert_eq!(again, CallbackAnswer { success: true, processed: 0, ignored: Vec::new() });
         rig.answer(answer(&request));
         rig.answer(error(&request, "no, it failed"));
         rig.start();
@@ -56,6 +56,8 @@ fn callbacks_that_make_no_sense_are_refused() {
         abide_organize::contract::ProcessRequest { batch_id: "b1".to_owned(), ..Default::default() };
     let no_batch = rig.world.call(BATCH, &callback(error(&unknown, "x")));
     assert_eq!(code(no_batch), "unknown_batch");
+    // What is not there cannot be stopped.
+    assert_eq!(code(rig.world.call(BATCH, &Call::Reset)), "unknown_batch");
     rig.begin(&[("/d", names("a", 5))]);
     let [request] = rig.held().try_into().unwrap();
     let nothing = rig.world.call(BATCH, &callback(payload(&request, CallbackStatus::Success)));
@@ -63,7 +65,8 @@ fn callbacks_that_make_no_sense_are_refused() {
     let mut other = answer(&request);
     other.batch_id = "b2".to_owned();
     assert_eq!(code(rig.world.call(BATCH, &callback(other))), "other_batch");
-    let service = Call::Callback { service: "weather".to_owned(), payload: Box::new(answer(&request)) };
+    let (service, payload) = ("weather".to_owned(), Box::new(answer(&request)));
+    let service = Call::Callback { service, payload, ignored: Vec::new() };
     assert_eq!(code(rig.world.call(BATCH, &service)), "unknown_service");
     // A result for a directory that was not asked about is passed over, and the chunk has none.
     let mut foreign = answer(&request);
@@ -117,4 +120,36 @@ fn a_job_without_hope_is_said_so() {
     world.send(BATCH, &serde_json::json!({ "start": message() }));
     let status: StatusAnswer = world.call(BATCH, &Call::Status).unwrap();
     assert_eq!((status.status, status.error.as_deref()), (Status::Error, Some("there is no manifest")));
+}
+
+/// Only what is made of a directory becomes a part of it.
+#[test]
+fn a_directory_of_the_batch_is_no_group_of_another() {
+    let mut rig = rig(Options::default(), Organizing::Held);
+    rig.begin(&[("/d", names("a", 5)), ("/e", names("e", 1))]);
+    let [request] = rig.held().try_into().unwrap();
+    let mut said = answer(&request);
+    let groups = said.results.as_mut().unwrap()[0].group_entities.as_mut().unwrap();
+    groups[0].pi = crate::rig::pi_of("/e");
+    rig.answer(said);
+    assert_eq!(rig.status().status, Status::Done);
+    assert_eq!((rig.node("/d").text_files.len(), rig.node("/e").text_files.len()), (5, 1));
+    let notes = rig.status().notes;
+    assert!(notes.iter().any(|note| note.ends_with("is no group of /d: it is /e")), "{notes:?}");
+    rig.check_counters();
+}
+
+/// What cannot be done later either is not tried again.
+#[test]
+fn a_failure_without_hope_is_not_repeated() {
+    let mut rig = rig(Options::default(), Organizing::Held);
+    rig.begin(&[("/d", names("a", 5))]);
+    let [request] = rig.held().try_into().unwrap();
+    let mut said = error(&request, "the batch has cost what it may");
+    said.retryable = Some(false);
+    rig.answer(said);
+    let status = rig.status();
+    assert_eq!((status.status, status.directories_failed), (Status::Done, 1));
+    assert_eq!(rig.node("/d").node.phase_errors["reorganization"], "the batch has cost what it may");
+    assert_eq!(rig.held().len(), 1);
 }

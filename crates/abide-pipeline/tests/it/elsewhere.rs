@@ -1,11 +1,12 @@
 //! An organizer of somebody else: asked over HTTP, it calls back.
 
 use crate::real::rig_elsewhere;
-use crate::rig::answer;
-use abide_organize::contract::ProcessRequest;
+use abide_entities::request::Create;
+use abide_entities::{EntityId, EntityStore};
+use abide_organize::contract::{CallbackPayload, ProcessRequest};
 use abide_pipeline::contract::Status;
-use abide_pipeline::{Call, Options};
-use serde_json::{Value, json};
+use abide_pipeline::{Options, ids};
+use serde_json::json;
 use std::sync::mpsc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -47,14 +48,45 @@ async fn it_is_asked_and_calls_back() {
     assert_eq!(head, "POST /process HTTP/1.1");
     let names: Vec<&str> = request.pis[0].files.iter().flatten().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["a1.txt", "a2.txt", "u.txt"]);
-    // The group that it tells of has no entity here, so what follows fails for the group alone.
-    let payload = Box::new(answer(&request));
-    let call = Call::Callback { service: "organizer".to_owned(), payload };
-    let taken: Value = rig.site.ask("b1", &call).await.unwrap();
-    assert_eq!(taken, json!({"success": true, "processed": 1}));
+    let directory = rig.entities.get(&request.pis[0].pi).await.unwrap();
+    let make = |label: &str, parent_pi: Option<EntityId>, names: &[&str]| {
+        let named = names.iter().map(|name| ((*name).to_owned(), directory.components[*name]));
+        let create = Create {
+            label: Some(label.to_owned()),
+            parent_pi,
+            components: named.collect(),
+            ..Create::default()
+        };
+        rig.entities.create(create)
+    };
+    let group = make("A", Some(directory.id.clone()), &["a1.txt"]).await.unwrap();
+    let victim = make("V", None, &[]).await.unwrap();
+    let said =
+        |pi: &EntityId, name: &str, files: &[&str]| json!({"pi": pi, "group_name": name, "files": files});
+    let nobody = ids::of_directory("nobody", "/");
+    let groups = json!([
+        said(&group.id, "A", &["a1.txt", "a2.txt"]),
+        said(&victim.id, "V", &["u.txt"]),
+        said(&nobody, "N", &["u.txt"]),
+    ]);
+    // Whoever writes an organizer need not say more than this.
+    let payload = json!({"batch_id": "b1", "chunk_id": request.chunk_id, "status": "success",
+        "results": [{"pi": directory.id, "status": "success", "group_entities": groups}]});
+    let payload: CallbackPayload = serde_json::from_value(payload).unwrap();
+    let taken = rig.service.take_answer("b1", payload.clone()).await.unwrap();
+    let ignored = [
+        format!("group \"A\": 1 of its files are not in {}", group.id),
+        format!("group \"V\": {} is no child of {}", victim.id, directory.id),
+        format!("group \"N\": there is no entity {nobody}"),
+    ];
+    assert_eq!((taken.processed, taken.ignored.as_slice()), (1, &ignored[..]));
+    assert_eq!(rig.service.take_answer("b1", payload).await.unwrap().processed, 0);
     let status = rig.end("b1").await;
     assert_eq!((status.status, status.progress.directories_total), (Status::Done, 3));
-    assert_eq!(status.directories_failed, 2, "{:?}", status.notes);
+    assert_eq!(status.directories_failed, 0, "{:?}", status.notes);
+    assert!(ignored.iter().all(|ignored| status.notes.contains(ignored)), "{:?}", status.notes);
+    assert_eq!(rig.entities.get(&victim.id).await.unwrap().ver, 1);
+    assert!(rig.entities.get(&group.id).await.unwrap().components.contains_key("pinax.json"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

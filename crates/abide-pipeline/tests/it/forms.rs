@@ -60,6 +60,8 @@ async fn a_manifest() {
     assert_eq!(status.directories_failed, 0, "{:?}", status.notes);
     assert_eq!((status.files.total, status.files.published), (16, 16));
     assert_eq!((status.files.ocr_read, status.files.ocr_failed), (2, 1));
+    // What was paid for the image that could not be read.
+    assert_eq!((status.cost.tokens, status.cost.cost_usd), (100, 0.25));
     let root = status.root_pi.unwrap();
     assert_eq!(root, ids::of_directory("b1", "/"));
     let tree = rig.tree(&root).await;
@@ -88,6 +90,27 @@ async fn a_manifest() {
     let scans = tree.iter().find(|shown| shown.components.contains_key("s1.jpg.ref.json")).unwrap();
     let read: Value = serde_json::from_str(&rig.text(scans, "s1.jpg.ref.json").await).unwrap();
     assert_eq!(read["ocr"], "Dear Anna, this is http://127.0.0.1:1/asset/s1.jpg");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_came_to_nothing_was_paid_for_as_well() {
+    let rig = rig(Options::default());
+    rig.stage("b1", &[("/mute/a.txt", "1"), ("/well/b.txt", "2")]).await;
+    rig.start(json!({"batch_id": "b1", "manifest_r2_key": "staging/b1/_manifest.json"})).await;
+    let status = rig.end("b1").await;
+    assert_eq!((status.status, status.directories_failed), (Status::Done, 1));
+    assert_eq!((status.cost.tokens, status.cost.cost_usd), (100, 0.25));
+    assert!(
+        status.notes.contains(&"pinax failed for /mute: it says nothing".to_owned()),
+        "{:?}",
+        status.notes
+    );
+    // Its parent knows of it all the same.
+    let tree = rig.tree(&status.root_pi.unwrap()).await;
+    let pinax: Value = serde_json::from_str(&rig.text(&tree[0], "pinax.json").await).unwrap();
+    let mut children = pinax["children"].as_array().unwrap().clone();
+    children.sort_by_key(Value::to_string);
+    assert_eq!(children, [json!(["mute", null]), json!(["well", "well"])]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

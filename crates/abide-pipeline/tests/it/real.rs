@@ -33,6 +33,11 @@ impl Default for Scripted {
     }
 }
 
+/// What is paid for nothing.
+fn dear() -> Spent {
+    Spent { cost_usd: 0.25, tokens: 100, model: "scripted".to_owned() }
+}
+
 impl Images for Scripted {
     fn bytes<'a>(&'a self, reference: &'a RefData, _bound: u64) -> Doing<'a, Bytes> {
         Box::pin(async move { Ok(Bytes::from(reference.url.clone())) })
@@ -40,11 +45,11 @@ impl Images for Scripted {
 }
 
 impl Ocr for Scripted {
-    fn read(&self, image: Image) -> Doing<'_, OcrText> {
+    fn read(&self, image: Image) -> Paying<'_, OcrText> {
         Box::pin(async move {
             let url = String::from_utf8_lossy(&image.bytes).into_owned();
             if url.contains("torn") {
-                return Err(WorkError::Never("it is torn".to_owned()));
+                return Err(Undone { why: WorkError::Never("it is torn".to_owned()), spent: dear() });
             }
             if url.contains("slow") {
                 self.waiting.add_permits(1);
@@ -57,11 +62,15 @@ impl Ocr for Scripted {
 }
 
 impl Metadata for Scripted {
-    fn extract(&self, request: MetadataRequest) -> Doing<'_, Extracted> {
+    fn extract(&self, request: MetadataRequest) -> Paying<'_, Extracted> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
+            if request.directory_name == "mute" {
+                return Err(Undone { why: WorkError::Never("it says nothing".to_owned()), spent: dear() });
+            }
+            let title = |record: &Option<Value>| record.as_ref().map(|record| record["title"].clone());
             let children: Vec<Value> =
-                request.children.iter().map(|child| json!([child.label, child.what["title"]])).collect();
+                request.children.iter().map(|child| json!([child.label, title(&child.what)])).collect();
             let pinax = json!({
                 "title": request.directory_name,
                 "files": request.files.iter().map(|file| &file.name).collect::<Vec<_>>(),
@@ -75,7 +84,7 @@ impl Metadata for Scripted {
 }
 
 impl Describe for Scripted {
-    fn describe(&self, request: DescribeRequest) -> Doing<'_, Described> {
+    fn describe(&self, request: DescribeRequest) -> Paying<'_, Described> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             let children: Vec<&str> = request.children.iter().map(|child| child.label.as_str()).collect();

@@ -109,6 +109,7 @@ pub(crate) fn payload(request: &ProcessRequest, status: CallbackStatus) -> Callb
         spend: Spend::default(),
         batch: None,
         error: None,
+        retryable: None,
     }
 }
 
@@ -158,6 +159,7 @@ pub(crate) fn answer(request: &ProcessRequest) -> CallbackPayload {
         skipped: None,
         spend: Spend::default(),
         error: None,
+        retryable: None,
     };
     CallbackPayload { results: Some(vec![result]), ..payload(request, CallbackStatus::Success) }
 }
@@ -367,6 +369,8 @@ impl Rig {
             directories_description_complete: count(PhaseName::Description),
         };
         assert_eq!(status.progress, counted);
+        let failed = nodes.iter().filter(|node| !node.phase_errors.is_empty()).count() as u64;
+        assert_eq!(status.directories_failed, failed);
         let children = |place| nodes.iter().filter(|node| node.parent == Some(place)).count();
         for node in &nodes {
             assert_eq!(node.children as usize, children(node.place), "children of {}", node.path);

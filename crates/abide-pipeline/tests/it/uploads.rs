@@ -14,7 +14,7 @@ use abide_engine::{Call as EngineCall, CallError, Object};
 use abide_pipeline::contract::Status;
 use abide_pipeline::upload::{
     Call, CompleteFile, FinalizeAnswer, Init, Intake, Limits, ProcessedBody, QUEUE, SWEEP, StartFile,
-    StatusAnswer, UploadError, part_key,
+    StatusAnswer, UploadError, WithdrawFile, part_key,
 };
 use abide_pipeline::{Options, ids};
 use bytes::Bytes;
@@ -62,10 +62,25 @@ async fn put(rig: &Rig, key: &str, bytes: Bytes) {
 
 async fn upload(rig: &Rig, batch: &str, path: &str, text: &str) {
     let started = rig.service.start_file(batch, file(path, text.len())).await.unwrap();
-    put(rig, &started.r2_key, Bytes::copy_from_slice(text.as_bytes())).await;
+    put(rig, &part_key(batch, &started.upload_id, 1), Bytes::copy_from_slice(text.as_bytes())).await;
     let complete = CompleteFile { r2_key: started.r2_key, upload_id: None, parts: None };
     assert_eq!(ask(rig, batch, &Call::Complete(complete.clone())).await.unwrap(), json!({"success": true}));
     assert_eq!(ask(rig, batch, &Call::Complete(complete)).await.unwrap(), json!({"success": true}));
+}
+
+fn code<T>(result: Result<T, UploadError>) -> &'static str {
+    match result.err() {
+        Some(UploadError::Call(CallError::Refused(refused))) => refused.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How many bytes may be put as a part of an upload.
+async fn awaited(rig: &Rig, batch: &str, upload_id: &str, part: u32) -> Result<u64, &'static str> {
+    match rig.service.awaited_bytes(&part_key(batch, upload_id, part)).await {
+        Ok(bytes) => Ok(bytes.unwrap()),
+        refused => Err(code(refused)),
+    }
 }
 
 async fn status(rig: &Rig, batch: &str) -> StatusAnswer {
@@ -112,7 +127,10 @@ async fn a_file_in_parts() {
     let batch = rig.service.init_upload(init(1, size as u64)).await.unwrap().batch_id;
     let started = rig.service.start_file(&batch, file("/large.bin", size)).await.unwrap();
     assert_eq!(started.parts, 2);
-    let upload_id = started.upload_id.clone().unwrap();
+    let upload_id = started.upload_id.clone();
+    assert_eq!(awaited(&rig, &batch, &upload_id, 1).await, Ok(10 << 20));
+    assert_eq!(awaited(&rig, &batch, &upload_id, 2).await, Ok(1 << 20));
+    assert_eq!(awaited(&rig, &batch, &upload_id, 3).await, Err("unknown_upload"));
     put(&rig, &part_key(&batch, &upload_id, 1), Bytes::from(vec![1; 10 << 20])).await;
     let complete = |upload_id: &str, parts: &[u32]| {
         let parts: Vec<Value> = parts.iter().map(|part| json!({"part_number": part, "etag": "x"})).collect();
@@ -130,6 +148,11 @@ async fn a_file_in_parts() {
     assert_eq!((whole.len(), whole[0], whole[size - 1]), (size, 1, 2));
     let part = Key::new(&part_key(&batch, &upload_id, 1)).unwrap();
     assert!(rig.staging.head(&part).await.is_err());
+    // Nothing is awaited there any more, and what comes all the same changes nothing.
+    assert_eq!(awaited(&rig, &batch, &upload_id, 1).await, Err("unknown_upload"));
+    put(&rig, &part_key(&batch, &upload_id, 1), Bytes::from(vec![9; 10 << 20])).await;
+    assert_eq!(ask(&rig, &batch, &complete(&upload_id, &[1, 2])).await.unwrap(), json!({"success": true}));
+    assert_eq!(rig.staging.get_bytes(&key, 1 << 30).await.unwrap()[0], 1);
 }
 
 /// An upload for which nothing comes for a week is forgotten with everything that came.
@@ -180,26 +203,56 @@ async fn what_does_not_fit_is_refused() {
     let batch = rig.service.init_upload(init(2, 10)).await.unwrap().batch_id;
     assert_eq!(ask(&rig, "none", &Call::Finalize).await.unwrap_err(), "unknown_batch");
     assert_eq!(ask(&rig, &batch, &Call::Finalize).await.unwrap_err(), "no_files");
-    let code = |result: Result<_, UploadError>| match result.err() {
-        Some(UploadError::Call(CallError::Refused(refused))) => refused.code,
-        other => panic!("{other:?}"),
-    };
     assert_eq!(code(rig.service.start_file(&batch, file("/a.txt", 11)).await), "more_than_declared");
     let started = rig.service.start_file(&batch, file("/a.txt", 3)).await.unwrap();
     assert_eq!(ask(&rig, &batch, &Call::Finalize).await.unwrap_err(), "incomplete");
     let complete =
         |key: &str| Call::Complete(CompleteFile { r2_key: key.to_owned(), upload_id: None, parts: None });
     assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap_err(), "not_uploaded");
-    put(&rig, &started.r2_key, Bytes::from_static(b"four")).await;
+    let place = part_key(&batch, &started.upload_id, 1);
+    put(&rig, &place, Bytes::from_static(b"four")).await;
     assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap_err(), "not_uploaded");
-    put(&rig, &started.r2_key, Bytes::from_static(b"two")).await;
+    put(&rig, &place, Bytes::from_static(b"two")).await;
     assert_eq!(ask(&rig, &batch, &complete(&started.r2_key)).await.unwrap(), json!({"success": true}));
     assert_eq!(ask(&rig, &batch, &complete("staging/other/a.txt")).await.unwrap_err(), "unknown_file");
     assert_eq!(code(rig.service.start_file(&batch, file("/a.txt", 3)).await), "file_exists");
-    // A file that was begun and did not come can be begun again.
-    rig.service.start_file(&batch, file("/b.txt", 3)).await.unwrap();
-    rig.service.start_file(&batch, file("/b.txt", 4)).await.unwrap();
+    // A file that was begun and did not come can be begun again, or withdrawn.
+    let first = rig.service.start_file(&batch, file("/b.txt", 3)).await.unwrap();
+    let second = rig.service.start_file(&batch, file("/b.txt", 4)).await.unwrap();
+    assert_eq!(awaited(&rig, &batch, &first.upload_id, 1).await, Err("unknown_upload"));
+    assert_eq!(awaited(&rig, &batch, &second.upload_id, 1).await, Ok(4));
     assert_eq!(code(rig.service.start_file(&batch, file("/c.txt", 1)).await), "more_than_declared");
+    let withdraw = |key: &str| Call::Withdraw(WithdrawFile { r2_key: key.to_owned() });
+    assert_eq!(ask(&rig, &batch, &withdraw(&started.r2_key)).await.unwrap_err(), "file_exists");
+    assert_eq!(ask(&rig, &batch, &withdraw(&second.r2_key)).await.unwrap(), json!({"success": true}));
+    assert_eq!(ask(&rig, &batch, &withdraw(&second.r2_key)).await.unwrap_err(), "unknown_file");
+    assert_eq!(awaited(&rig, &batch, &second.upload_id, 1).await, Err("unknown_upload"));
+    ask(&rig, &batch, &Call::Finalize).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_what_was_announced_and_below_the_root() {
+    let rig = rig(Options::default());
+    let batch = rig.service.init_upload(Init { root_path: "/box".to_owned(), ..init(2, 100) }).await.unwrap();
+    let batch = batch.batch_id;
+    for path in ["/etc/passwd", "/boxes/a.txt"] {
+        assert_eq!(code(rig.service.start_file(&batch, file(path, 3)).await), "outside_root", "{path}");
+    }
+    let cid = |text: &[u8]| {
+        let mut hasher = abide_entities::FileHasher::default();
+        hasher.update(text);
+        Some(hasher.finish().id.to_string())
+    };
+    let announced = StartFile { cid: cid(b"two"), ..file("/box/a.txt", 3) };
+    let bogus = StartFile { cid: Some("bafkreibogus".to_owned()), ..announced.clone() };
+    assert!(matches!(rig.service.start_file(&batch, bogus).await, Err(UploadError::Bad(_))));
+    let started = rig.service.start_file(&batch, announced).await.unwrap();
+    let place = part_key(&batch, &started.upload_id, 1);
+    let complete = Call::Complete(CompleteFile { r2_key: started.r2_key, upload_id: None, parts: None });
+    put(&rig, &place, Bytes::from_static(b"owt")).await;
+    assert_eq!(ask(&rig, &batch, &complete).await.unwrap_err(), "not_uploaded");
+    put(&rig, &place, Bytes::from_static(b"two")).await;
+    assert_eq!(ask(&rig, &batch, &complete).await.unwrap(), json!({"success": true}));
 }
 
 #[test]
@@ -214,6 +267,8 @@ fn requests_that_make_no_sense() {
     without.processing_config = json!({"ocr": true, "describe": true});
     assert_eq!(said(without), "processing_config.pinax is true or false");
     assert!(init(0, 1).check(limits).is_err());
+    assert!(init(99_999_999_999, 100 << 30).check(limits).unwrap_err().to_string().starts_with("file_count"));
+    assert!(init(11, 10).check(limits).is_err());
     assert!(init(1, (100 << 30) + 1).check(limits).unwrap_err().to_string().starts_with("total_size"));
 }
 

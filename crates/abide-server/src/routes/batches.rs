@@ -17,7 +17,7 @@ use abide_engine::{Call as EngineCall, Object, RefusalClass};
 use abide_entities::EntityError;
 use abide_pipeline::upload::{
     Call, CompleteFile, FileDocument, Init, Inited, Intake, PART_BYTES, ProcessedAnswer, ProcessedBody,
-    StartFile, StatusAnswer, UploadError, UploadType, part_key,
+    StartFile, StatusAnswer, UploadError, UploadType, WithdrawFile, part_key,
 };
 use abide_preprocess::{Lent, Which};
 use axum::Json;
@@ -39,6 +39,7 @@ pub(crate) fn routes() -> Routes {
         .post("/api/batches/init", Operate, "begin an upload", init)
         .post("/api/batches/{batch}/files/start", Operate, "URLs for a file", start)
         .post("/api/batches/{batch}/files/complete", Operate, "a file is uploaded", complete)
+        .post("/api/batches/{batch}/files/withdraw", Operate, "a file does not come after all", withdraw)
         .post("/api/batches/{batch}/finalize", Operate, "all files are uploaded", finalize)
         .get("/api/batches/{batch}/status", Read, "how far an upload is", status)
         .post(
@@ -54,7 +55,7 @@ fn service(app: &App) -> &PipelineService {
     app.services().pipeline.as_ref().expect("its routes are there only with it")
 }
 
-fn failed(error: UploadError) -> ApiError {
+pub(crate) fn failed(error: UploadError) -> ApiError {
     match error {
         UploadError::Bad(bad) => ApiError::bad(bad.to_string()),
         UploadError::Parent(EntityError::NotFound(_)) => {
@@ -103,19 +104,18 @@ async fn start(
     JsonBody(file): JsonBody<StartFile>,
 ) -> Result<Json<Started>, ApiError> {
     let started = service(&app).service.start_file(&batch, file).await.map_err(failed)?;
-    let upload_id = started.upload_id.as_deref().unwrap_or_default();
     let mut presigned_urls = Vec::new();
     for part_number in 1..=started.parts {
-        let url = lend(&app, &part_key(&batch, upload_id, part_number)).await?;
+        let url = lend(&app, &part_key(&batch, &started.upload_id, part_number)).await?;
         presigned_urls.push(PartUrl { part_number, url });
     }
     let is_simple = started.upload_type == UploadType::Simple;
-    let presigned_url = if is_simple { Some(lend(&app, &started.r2_key).await?) } else { None };
+    let presigned_url = if is_simple { presigned_urls.pop().map(|part| part.url) } else { None };
     Ok(Json(Started {
         r2_key: started.r2_key,
         upload_type: started.upload_type,
         presigned_url,
-        upload_id: started.upload_id,
+        upload_id: (!is_simple).then_some(started.upload_id),
         part_size: (!is_simple).then_some(PART_BYTES),
         presigned_urls,
     }))
@@ -149,6 +149,14 @@ async fn complete(
     JsonBody(file): JsonBody<CompleteFile>,
 ) -> Result<Response, ApiError> {
     call(&app, &batch, &Call::Complete(file)).await
+}
+
+async fn withdraw(
+    State(app): State<App>,
+    At(batch): At<String>,
+    JsonBody(file): JsonBody<WithdrawFile>,
+) -> Result<Response, ApiError> {
+    call(&app, &batch, &Call::Withdraw(file)).await
 }
 
 async fn finalize(State(app): State<App>, At(batch): At<String>) -> Result<Response, ApiError> {

@@ -195,7 +195,9 @@ async fn cat(State(app): State<App>, At(cid): At<String>, headers: HeaderMap) ->
     let contents = match store(&app)?.cat(cid, part).await {
         Ok(contents) => contents,
         Err(error @ EntityError::InvalidParams(_)) if part.is_some() => {
-            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, Json(error.body())).into_response());
+            let size = store(&app)?.cat(cid, None).await?.size;
+            let range = [(header::CONTENT_RANGE, format!("bytes */{size}"))];
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, range, Json(error.body())).into_response());
         }
         Err(error) => return Err(error.into()),
     };

@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::body::AnyBody;
+use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
@@ -12,7 +13,7 @@ use abide_core::json::{BadJson, Json as JsonText};
 use abide_core::object::ObjectKey;
 use abide_engine::Object;
 use abide_organize::contract::CallbackPayload;
-use abide_pipeline::{Call, IngestMessage, Pipeline, ServiceCallback, orders};
+use abide_pipeline::{Call, CallbackError, IngestMessage, Pipeline, ServiceCallback, orders};
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -104,13 +105,22 @@ async fn callback(
     At((service, batch)): At<(String, String)>,
     AnyBody(body): AnyBody,
 ) -> Result<Json<JsonText>, ApiError> {
+    if !body.as_str().trim_start().starts_with('{') {
+        return Err(ApiError::bad("a callback is a JSON object"));
+    }
     let bad = |error: BadJson| ApiError::bad(error.0);
-    let call = if service == "organizer" {
-        Call::Callback { service, payload: Box::new(body.decode::<CallbackPayload>().map_err(bad)?) }
-    } else {
-        Call::Answered { service, payload: Box::new(body.decode::<ServiceCallback>().map_err(bad)?) }
-    };
-    ask(&app, &batch, &call).await
+    if service != "organizer" {
+        let payload = Box::new(body.decode::<ServiceCallback>().map_err(bad)?);
+        return ask(&app, &batch, &Call::Answered { service, payload }).await;
+    }
+    let pipeline = app.services().pipeline.as_ref();
+    let pipeline = pipeline.expect("its routes are there only with it");
+    let taken = pipeline.service.take_answer(&batch, body.decode::<CallbackPayload>().map_err(bad)?).await;
+    let answer = taken.map_err(|error| match error {
+        CallbackError::Call(error) => error.into(),
+        CallbackError::Entities(_) => ApiError::new(ErrorCode::StoreUnavailable, error.to_string()),
+    })?;
+    JsonText::encode(&answer).map(Json).map_err(bad)
 }
 
 async fn reset(State(app): State<App>, At(batch): At<String>) -> Result<Json<JsonText>, ApiError> {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use abide_blob::{Bucket, Key};
 use abide_core::job::RetryWish;
-use abide_describe::ocr::{self, OcrError, Reader, Tesseract, Unusable, Vision};
+use abide_describe::ocr::{self, OcrError, Reader, Tesseract, Unread, Unusable, Vision};
 use abide_describe::pinax::Pinax;
-use abide_describe::{Child, Describer, Directory, Document};
+use abide_describe::{Child, Describer, Directory, Document, Untold};
 use abide_fetch::{Ask, Fetcher};
 use abide_llm::{Limiters, LlmError, Model, Usage};
 use abide_organize::InputFile;
 use abide_pipeline::contract::{
     Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata, MetadataRequest, Ocr,
-    OcrText, Spent, WorkError,
+    OcrText, Paying, Spent, Undone, WorkError,
 };
 use abide_preprocess::asset::Asset;
 use abide_preprocess::report::RefData;
@@ -99,39 +99,42 @@ async fn reader(config: &Config, limiters: &Limiters) -> Result<Result<Reader, S
 struct ReadBy(Reader);
 
 impl Ocr for ReadBy {
-    fn read(&self, image: Image) -> Doing<'_, OcrText> {
+    fn read(&self, image: Image) -> Paying<'_, OcrText> {
         Box::pin(async move {
             let kind = image.reference.content_type.clone().unwrap_or_else(|| "image/jpeg".to_owned());
             // A variant is a JPEG, whatever it was made of.
             let content_type =
                 if image.bytes.starts_with(&[0xff, 0xd8]) { "image/jpeg".to_owned() } else { kind };
             let image = ocr::Image { bytes: image.bytes.to_vec(), content_type, public_url: None };
-            let read = self.0.read(&image).await.map_err(unread)?;
+            let read = self.0.read(&image).await.map_err(|unread| self.unread(unread))?;
             let spent = spent(read.usage, read.cost_micros, read.by.clone());
             Ok(OcrText { text: read.text, by: read.by, spent })
         })
     }
 }
 
-fn unread(error: OcrError) -> WorkError {
-    match error {
-        OcrError::Permanent(reason) => WorkError::Never(reason),
-        OcrError::Transient(reason) => WorkError::Later(reason),
-        OcrError::Limited { message, wait_ms } => match wait_ms {
-            Some(wait_ms) => WorkError::After { reason: message, wait_ms },
-            None => WorkError::Later(message),
-        },
+impl ReadBy {
+    fn unread(&self, unread: Unread) -> Undone {
+        let why = match unread.why {
+            OcrError::Permanent(reason) => WorkError::Never(reason),
+            OcrError::Transient(reason) => WorkError::Later(reason),
+            OcrError::Limited { message, wait_ms } => match wait_ms {
+                Some(wait_ms) => WorkError::After { reason: message, wait_ms },
+                None => WorkError::Later(message),
+            },
+        };
+        Undone { why, spent: paid(unread.spent, self.0.name()) }
     }
 }
 
 struct ToldBy(Describer);
 
 impl Metadata for ToldBy {
-    fn extract(&self, request: MetadataRequest) -> Doing<'_, Extracted> {
+    fn extract(&self, request: MetadataRequest) -> Paying<'_, Extracted> {
         Box::pin(async move {
             let children = request.children.into_iter().map(|child| Child {
                 name: child.label,
-                pinax: serde_json::from_value(child.what).ok(),
+                pinax: child.what.and_then(|record| serde_json::from_value(record).ok()),
                 description: None,
             });
             let directory = Directory {
@@ -143,7 +146,7 @@ impl Metadata for ToldBy {
                 access_url: None,
                 custom_prompt: request.custom_prompt,
             };
-            let made = self.0.record(&directory, this_year()).await.map_err(untold)?;
+            let made = self.0.record(&directory, this_year()).await.map_err(|error| self.untold(error))?;
             let pinax =
                 serde_json::to_value(&made.pinax).map_err(|error| WorkError::Never(error.to_string()))?;
             let warnings = made.validation.warnings;
@@ -153,13 +156,13 @@ impl Metadata for ToldBy {
 }
 
 impl Describe for ToldBy {
-    fn describe(&self, request: DescribeRequest) -> Doing<'_, Described> {
+    fn describe(&self, request: DescribeRequest) -> Paying<'_, Described> {
         Box::pin(async move {
             let record: Option<Pinax> = request.pinax.and_then(|record| serde_json::from_value(record).ok());
             let children = request.children.into_iter().map(|child| Child {
                 name: child.label,
-                pinax: None,
-                description: Some(child.what),
+                pinax: child.what.record.and_then(|record| serde_json::from_value(record).ok()),
+                description: child.what.description,
             });
             let directory = Directory {
                 pi: request.pi.to_string(),
@@ -169,7 +172,8 @@ impl Describe for ToldBy {
                 custom_prompt: request.custom_prompt,
                 ..Directory::default()
             };
-            let made = self.0.describe(&directory, record.as_ref()).await.map_err(untold)?;
+            let made =
+                self.0.describe(&directory, record.as_ref()).await.map_err(|error| self.untold(error))?;
             let spent = spent(made.usage, made.cost_micros, made.by);
             Ok(Described { markdown: made.text, warnings: Vec::new(), spent })
         })
@@ -184,11 +188,28 @@ fn spent(usage: Usage, cost_micros: u64, model: String) -> Spent {
     Spent { cost_usd: cost_micros as f64 / 1e6, tokens: usage.input_tokens + usage.output_tokens, model }
 }
 
-fn untold(error: LlmError) -> WorkError {
-    match error.wait_ms() {
-        Some(wait_ms) => WorkError::After { reason: error.to_string(), wait_ms },
-        None if error.is_retryable() => WorkError::Later(error.to_string()),
-        None => WorkError::Never(error.to_string()),
+/// What answers took that are of no use.
+fn paid(spent: abide_llm::Spent, model: String) -> Spent {
+    if spent.usage == Usage::default() {
+        Spent::default()
+    } else {
+        self::spent(spent.usage, spent.cost_micros, model)
+    }
+}
+
+impl ToldBy {
+    fn untold(&self, untold: Untold) -> Undone {
+        let reason = untold.why.to_string();
+        let why = match &untold.why {
+            // It was asked for again, and told what is wrong, as often as that may help.
+            LlmError::BadAnswer(_) => WorkError::Never(reason),
+            error => match error.wait_ms() {
+                Some(wait_ms) => WorkError::After { reason, wait_ms },
+                None if error.is_retryable() => WorkError::Later(reason),
+                None => WorkError::Never(reason),
+            },
+        };
+        Undone { why, spent: paid(untold.spent, self.0.name().to_owned()) }
     }
 }
 

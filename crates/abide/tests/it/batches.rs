@@ -25,11 +25,13 @@ fn upload(served: &Served, batch: &str, path: &str, text: &str) {
     let started = served.ok(&format!("POST /api/batches/{batch}/files/start"), &file.to_string());
     assert_eq!(started["upload_type"], "simple");
     let put = format!("PUT {}", path_of(started["presigned_url"].as_str().unwrap()));
+    assert_eq!(served.ask(&put, &format!("{text} and more")).status, 413, "longer than announced");
     let reply = served.ask(&put, text);
     assert_eq!(reply.status, 200, "{reply}");
     let complete = json!({ "r2_key": started["r2_key"] }).to_string();
     let done = served.ok(&format!("POST /api/batches/{batch}/files/complete"), &complete);
     assert_eq!(done, json!({"success": true}));
+    assert_eq!(served.ask(&put, text).status, 409, "what is complete is not replaced");
 }
 
 /// Waits for the end of a batch in the pipeline.
@@ -46,7 +48,7 @@ fn end(served: &Served, batch: &str) -> Value {
 }
 
 fn begin(served: &Served) -> String {
-    let init = json!({"uploader": "ada", "root_path": "/", "file_count": 7, "total_size": 10_000,
+    let init = json!({"uploader": "ada", "root_path": "/", "file_count": 8, "total_size": 10_000,
         "custom_prompts": {"general": "Be brief."}});
     let reply = served.ask("POST /api/batches/init", &init.to_string());
     assert_eq!(reply.status, 201, "{reply}");
@@ -58,6 +60,11 @@ fn begin(served: &Served) -> String {
         }
     }
     upload(served, &batch, "/notes.md", "# Notes\n\nAbout the letters.\n");
+    let wrong = json!({"file_name": "x", "file_size": 1, "logical_path": "/x", "content_type": "text/plain",
+        "processing_config": {"ocr": true, "describe": true, "pinax": true}});
+    let started = served.ok(&format!("POST /api/batches/{batch}/files/start"), &wrong.to_string());
+    let withdraw = json!({ "r2_key": started["r2_key"] }).to_string();
+    served.ok(&format!("POST /api/batches/{batch}/files/withdraw"), &withdraw);
     batch
 }
 

@@ -7,6 +7,7 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
+use crate::routes::batches;
 use abide_blob::{Access, BlobError, Key, Loan};
 use abide_core::time::Time;
 use abide_engine::RefusalClass;
@@ -124,12 +125,17 @@ pub(super) async fn put(
         lent => Some(Holder::parse(lent).ok_or_else(|| wrong_signature("the URL names no attempt"))?),
     };
     is_under_way(&app, holder.as_ref()).await?;
+    let bound = match (&app.services().pipeline, at.which) {
+        (Some(pipeline), Which::Staging) => pipeline.service.awaited_bytes(at.key.as_str()).await,
+        _ => Ok(None),
+    };
+    let bound = bound.map_err(batches::failed)?.unwrap_or(INPUT_BYTES);
     let came = body.into_data_stream().map_err(|error| error.to_string());
     let checked = stream::once(is_under_way(&app, holder.as_ref()));
     let checked = checked.map(|checked| checked.map(|()| Bytes::new()).map_err(|error| error.to_string()));
     let bucket = service(&app).buckets().get(at.which);
     let mut stream = Box::pin(came.chain(checked));
-    match bucket.put_stream(&at.key, &mut stream, "application/octet-stream", INPUT_BYTES).await {
+    match bucket.put_stream(&at.key, &mut stream, "application/octet-stream", bound).await {
         // Clients of buckets give back what they were told of each part.
         Ok(bytes) => Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response()),
         Err(error) => {
