@@ -28,6 +28,13 @@ impl SmallDisk {
         let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir).output();
         mount.ok()?.status.success().then(|| SmallDisk { dir: dir.into() })
     }
+
+    /// Makes it one of so many.
+    pub(crate) fn grow(&self, mib: u32) {
+        let size = format!("remount,size={mib}m");
+        let grown = Command::new("mount").args(["-o", &size]).arg(&self.dir).status().expect("mount starts");
+        assert!(grown.success());
+    }
 }
 
 impl Drop for SmallDisk {

@@ -62,6 +62,7 @@ fn a_folder_becomes_images_and_each_file_that_does_not_is_named() {
         assert_eq!(repeated[part], summary[part], "{part} of {repeated}");
     }
     assert_eq!((&repeated["already_done"], &repeated["written"]), (&json!(4), &json!(0)), "{repeated}");
+    assert!(!again.stderr.contains("tasks_total"), "what failed for what it is is not tried again: {again}");
 
     let inside = place.run("preprocess scans --out scans/web");
     assert_eq!(inside.code, Some(2), "{}", inside.stderr);
@@ -104,6 +105,8 @@ fn a_folder_that_was_stopped_goes_on_with_the_same_command() {
 
     let second = place.run(arguments);
     assert_eq!(second.code, Some(0), "{second}");
+    let said: Value = serde_json::from_str(second.stderr.lines().next().unwrap()).unwrap();
+    assert_eq!((&said["to_convert"], &said["begun"]), (&json!(13), &json!(12)), "{said}");
     let summary: Value = serde_json::from_str(&second.stdout).unwrap();
     assert_eq!((&summary["converted"], &summary["results"]), (&json!(13), &json!(13)), "{summary}");
     for path in settled {

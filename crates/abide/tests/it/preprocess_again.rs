@@ -1,4 +1,5 @@
 //! `abide preprocess` on a folder and on results that are not as a run left them.
+#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -164,7 +165,8 @@ fn endless(place: Place) -> Place {
 
 #[test]
 fn a_second_signal_ends_a_run_and_its_workers_at_once() {
-    let place = endless(Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000"));
+    let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000");
+    let place = endless(place.env("ABIDE_PREPROCESS_TASK_TIMEOUT_TIFF_MS", "3600000"));
     write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
     let mut run = place.command("preprocess scans --out web").stderr(Stdio::piped()).spawn().unwrap();
     let mut alive = BufReader::new(fs::File::open(place.path("alive")).unwrap());
@@ -186,7 +188,10 @@ fn a_second_signal_ends_a_run_and_its_workers_at_once() {
     interrupt();
     let rest: Vec<String> = lines.collect();
     assert_eq!(run.wait().unwrap().code(), Some(130), "{rest:?}");
-    assert_eq!(rest, ["error: stopped: the same command goes on where it was"]);
+    assert!(
+        rest.iter().any(|line| line == "error: stopped: the same command goes on where it was"),
+        "{rest:?}"
+    );
     // Its last writer is gone.
     assert_eq!(alive.read_line(&mut begun).unwrap(), 0);
 }
@@ -216,7 +221,7 @@ fn a_disk_that_becomes_full_stops_a_run_and_the_same_command_goes_on() {
         full.stderr.contains("has no room left: make room, and the same command goes on where it was"),
         "{full}"
     );
-    fs::remove_file(disk.dir.join("ballast")).unwrap();
+    disk.grow(300);
     write(&place.path("mended"), b"");
     let mended = summary(&place.run(arguments), 0);
     assert_eq!(mended["converted"], json!(3), "{mended}");
