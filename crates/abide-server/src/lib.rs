@@ -27,6 +27,7 @@ mod page;
 mod params;
 mod path;
 mod patience;
+mod places;
 mod poll;
 mod role;
 mod route;

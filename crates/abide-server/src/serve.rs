@@ -4,20 +4,20 @@ use crate::access::Admission;
 use crate::app::App;
 use crate::drain::{Drain, DrainSwitch};
 use crate::patience::{LookedAt, looks};
+use crate::places::{Place, Places};
 use crate::router::router;
 use crate::services::Services;
 use crate::stall::NoStall;
 use abide_engine::Engine;
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 /// How long sockets may take to have their last push answered and to close.
@@ -32,7 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What clients may take of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections at a time; the next ones wait. Sockets of the sync protocol are counted apart.
+    /// Connections at a time; the next ones wait, and those that are idle make room for them. Sockets of the sync protocol
+    /// are counted apart.
     pub connections: usize,
     /// Of these, requests that wait for something to happen: polls of workers, tickets, tails of logs.
     pub waits: usize,
@@ -110,11 +111,11 @@ async fn accept(
     bounds: Bounds,
     connections: &mut JoinSet<()>,
 ) {
-    let places = Arc::new(Semaphore::new(bounds.connections));
+    let places = Places::new(bounds.connections);
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
+                let Some(place) = places.take().await else { return };
                 connections.spawn(connection(stream, place, router.clone(), drain.clone(), bounds.arrives));
             }
             Err(error) => {
@@ -129,7 +130,7 @@ async fn accept(
 /// One connection from its first request to its end.
 fn connection(
     stream: TcpStream,
-    place: OwnedSemaphorePermit,
+    place: Place,
     router: Router,
     drain: Drain,
     arrives: Duration,
@@ -137,21 +138,28 @@ fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
     }
+    let (service, bell) = (TowerToHyperService::new(router), place.bell());
+    let serve = service_fn(move |request| bell.clone().during(service.call(request)));
     let connection = http1::Builder::new()
         .timer(LookedAt)
         .header_read_timeout(arrives)
-        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(NoStall::new(stream, TAKES)), serve)
         .with_upgrades();
     async move {
         let mut connection = pin!(connection);
-        let mut draining = pin!(drain.begun());
+        let mut leave = pin!(async {
+            tokio::select! {
+                () = drain.begun() => {}
+                () = place.is_asked_back() => {}
+            }
+        });
         let mut is_told = false;
         let mut looks = looks(arrives);
         let ended = loop {
             tokio::select! {
                 biased;
                 ended = connection.as_mut() => break ended,
-                () = draining.as_mut(), if !is_told => {
+                () = leave.as_mut(), if !is_told => {
                     is_told = true;
                     connection.as_mut().graceful_shutdown();
                 }
@@ -161,6 +169,5 @@ fn connection(
         if let Err(error) = ended {
             tracing::debug!(target: "http", %error, "a connection broke");
         }
-        drop(place);
     }
 }

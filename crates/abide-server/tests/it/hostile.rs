@@ -144,6 +144,30 @@ fn a_head_or_a_body_that_does_not_arrive_in_time_is_not_waited_for() {
 }
 
 #[test]
+fn connections_that_are_kept_for_later_make_room_for_those_who_come() {
+    // Nobody would be closed for having been idle while this test runs.
+    let bounds = Bounds { connections: 6, waits: 2, readers: 2, arrives: Duration::from_secs(3_600) };
+    let server = Server::within(bounds);
+    let mut waiting = server.client();
+    let lease = r#"{"worker":"w","queues":["q"],"kinds":["k"],"wait_ms":30000}"#;
+    let head =
+        format!("POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", lease.len());
+    waiting.send((head + lease).as_bytes()).unwrap();
+    let mut kept: Vec<_> = (0..5).map(|_| server.client()).collect();
+    for client in &mut kept {
+        assert_eq!(client.request("GET /ready", &[], "").unwrap().status, 200);
+    }
+    for _ in 0..20 {
+        let mut late = server.client();
+        assert_eq!(late.request("GET /ready", &[], "").unwrap().status, 200);
+        kept.push(late);
+    }
+    server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k"}"#);
+    let reply = waiting.read().unwrap();
+    assert_eq!(reply.status, 200, "whoever is being served is not sent away: {reply}");
+}
+
+#[test]
 fn those_who_wait_leave_room_for_those_who_do_not() {
     let bounds = Bounds { connections: 12, waits: 4, readers: 3, ..Bounds::default() };
     let mut server = Server::within(bounds);

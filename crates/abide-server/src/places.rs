@@ -1,0 +1,133 @@
+//! Places for connections: a bounded number, and when all are taken, those that only wait for a next request make room.
+//!
+//! Clients keep connections for later. As many as a server has places for would otherwise keep everybody else out until
+//! they have been idle for too long.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// Of the places, the share that is asked back at a time: a few more than one, since whoever waits is seldom alone.
+const SHARE: usize = 16;
+/// How long those who were asked may take until others are.
+const ASKED: Duration = Duration::from_millis(20);
+
+/// The places of a server.
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    asked_at_a_time: usize,
+    guests: Mutex<Guests>,
+}
+
+/// Who has a place, in the order of their coming.
+#[derive(Default)]
+struct Guests {
+    came: u64,
+    by_number: BTreeMap<u64, Arc<Guest>>,
+}
+
+/// One connection, as far as its place goes.
+#[derive(Default)]
+struct Guest {
+    is_served: AtomicBool,
+    has_been_served: AtomicBool,
+    is_asked: AtomicBool,
+    leave: Notify,
+}
+
+/// A place that is taken, until it is dropped.
+pub(crate) struct Place {
+    number: u64,
+    guest: Arc<Guest>,
+    places: Arc<Places>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Tells a connection's place when a request of it is being served.
+#[derive(Clone)]
+pub(crate) struct Bell(Arc<Guest>);
+
+impl Places {
+    pub(crate) fn new(connections: usize) -> Arc<Places> {
+        Arc::new(Places {
+            free: Arc::new(Semaphore::new(connections)),
+            asked_at_a_time: connections.div_ceil(SHARE),
+            guests: Mutex::default(),
+        })
+    }
+
+    /// A place for a connection that is there, as soon as one is free or was made free. `None` never comes while the server
+    /// accepts.
+    pub(crate) async fn take(self: &Arc<Places>) -> Option<Place> {
+        let mut permit = std::pin::pin!(Arc::clone(&self.free).acquire_owned());
+        loop {
+            tokio::select! {
+                biased;
+                permit = permit.as_mut() => return permit.ok().map(|permit| self.seat(permit)),
+                () = self.ask_back() => {}
+            }
+        }
+    }
+
+    fn seat(self: &Arc<Places>, permit: OwnedSemaphorePermit) -> Place {
+        let guest = Arc::new(Guest::default());
+        let mut guests = self.guests();
+        guests.came += 1;
+        let number = guests.came;
+        guests.by_number.insert(number, Arc::clone(&guest));
+        drop(guests);
+        Place { number, guest, places: Arc::clone(self), _permit: permit }
+    }
+
+    /// Asks some who are between two requests to leave, the first comers first, and gives them time to.
+    async fn ask_back(&self) {
+        let idle =
+            |guest: &&Arc<Guest>| guest.is_between_requests() && !guest.is_asked.load(Ordering::Relaxed);
+        for guest in self.guests().by_number.values().filter(idle).take(self.asked_at_a_time) {
+            guest.is_asked.store(true, Ordering::Relaxed);
+            guest.leave.notify_one();
+        }
+        tokio::time::sleep(ASKED).await;
+    }
+
+    fn guests(&self) -> MutexGuard<'_, Guests> {
+        // A map is whole whatever became of whoever held it.
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guest {
+    fn is_between_requests(&self) -> bool {
+        self.has_been_served.load(Ordering::Relaxed) && !self.is_served.load(Ordering::Relaxed)
+    }
+}
+
+impl Place {
+    pub(crate) fn bell(&self) -> Bell {
+        Bell(Arc::clone(&self.guest))
+    }
+
+    /// Resolves when others need the place more.
+    pub(crate) async fn is_asked_back(&self) {
+        self.guest.leave.notified().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.guests().by_number.remove(&self.number);
+    }
+}
+
+impl Bell {
+    /// Runs `serving` as a request of the connection.
+    pub(crate) async fn during<T>(self, serving: impl Future<Output = T>) -> T {
+        self.0.is_served.store(true, Ordering::Relaxed);
+        let answer = serving.await;
+        self.0.has_been_served.store(true, Ordering::Relaxed);
+        self.0.is_served.store(false, Ordering::Relaxed);
+        answer
+    }
+}
