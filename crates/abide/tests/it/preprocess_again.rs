@@ -71,10 +71,7 @@ fn only_what_is_new_or_changed_is_done() {
     write(&other.join("x.tif"), &tiff(32, 24, 9));
     let mixed = place.run("preprocess other --out web");
     assert_eq!(mixed.code, Some(2), "{mixed}");
-    assert!(
-        mixed.stderr.contains("holds results of <root>/work/scans, and nothing of that is in"),
-        "{mixed}"
-    );
+    assert!(mixed.stderr.contains("scans, and nothing of that is in "), "{mixed}");
 }
 
 /// Results have names of their own, whichever file came first.
@@ -239,7 +236,7 @@ fn what_is_kept_and_damaged_is_named_and_costs_nothing_that_is_done() {
     write(&place.path("work/scans/b.tif"), &tiff(32, 24, 2));
     let damaged = place.run("preprocess scans --out web --preset fast");
     assert_eq!(damaged.code, Some(3), "{damaged}");
-    let remedy = "remove <root>/work/web/.abide/abide.db* and run the same command again: what is done is not done again";
+    let remedy = "web/.abide/abide.db* and run the same command again: what is done is not done again";
     assert!(damaged.stderr.contains(remedy), "{damaged}");
     for file in files(&state).iter().filter(|path| path.to_string_lossy().contains("abide.db")) {
         fs::remove_file(file).unwrap();
