@@ -52,7 +52,7 @@ pub const PIPELINE_TURNS: usize = 512;
 pub const TURN_ATTEMPTS: u32 = 6;
 /// Unclean exits in which one event was running before it is a dead letter.
 pub const EVENT_CRASHES: u32 = 3;
-/// Engine restarts and drains one job survives before it is a dead letter.
+/// Engines that may end without a word while they run one job, before it is a dead letter.
 pub const JOB_RESTARTS: u32 = 10;
 /// How far from now a job may be put off: ten years.
 pub const LATER_MS: i64 = 3_653 * 24 * 60 * 60 * 1000;

@@ -31,6 +31,8 @@ pub const CHUNK_BYTES: usize = 1024 * 1024;
 pub const DISK_FLOOR_BYTES: u64 = 1024 * 1024 * 1024;
 /// Bytes of a part file between two syncs. At most so much is fetched again after a crash.
 pub const CHECKPOINT_BYTES: u64 = 16 * 1024 * 1024;
+/// And the time between two of them, for files that come slowly.
+pub const CHECKPOINT_MS: u64 = 2_000;
 /// Attempts after a failure in the middle of a body, within one download.
 pub const STREAM_RETRIES: u32 = 1;
 /// Bytes of a file's own name, before an extension or the mark that tells it from its namesakes.

@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// Of the places, the share that is asked back at a time: a few more than one, since whoever waits is seldom alone.
 const SHARE: usize = 16;
+/// How long a connection may take to say what it wants before it is as good as idle.
+const FRESH: Duration = Duration::from_secs(1);
 /// How long those who were asked may take until others are.
 const ASKED: Duration = Duration::from_millis(20);
 
@@ -29,8 +32,8 @@ struct Guests {
 }
 
 /// One connection, as far as its place goes.
-#[derive(Default)]
 struct Guest {
+    came_at: Instant,
     is_served: AtomicBool,
     has_been_served: AtomicBool,
     is_asked: AtomicBool,
@@ -72,7 +75,13 @@ impl Places {
     }
 
     fn seat(self: &Arc<Places>, permit: OwnedSemaphorePermit) -> Place {
-        let guest = Arc::new(Guest::default());
+        let guest = Arc::new(Guest {
+            came_at: Instant::now(),
+            is_served: AtomicBool::new(false),
+            has_been_served: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
+            leave: Notify::new(),
+        });
         let mut guests = self.guests();
         guests.came += 1;
         let number = guests.came;
@@ -81,10 +90,9 @@ impl Places {
         Place { number, guest, places: Arc::clone(self), _permit: permit }
     }
 
-    /// Asks some who are between two requests to leave, the first comers first, and gives them time to.
+    /// Asks some who have no request under way to leave, the first comers first, and gives them time to.
     async fn ask_back(&self) {
-        let idle =
-            |guest: &&Arc<Guest>| guest.is_between_requests() && !guest.is_asked.load(Ordering::Relaxed);
+        let idle = |guest: &&Arc<Guest>| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
         for guest in self.guests().by_number.values().filter(idle).take(self.asked_at_a_time) {
             guest.is_asked.store(true, Ordering::Relaxed);
             guest.leave.notify_one();
@@ -99,8 +107,9 @@ impl Places {
 }
 
 impl Guest {
-    fn is_between_requests(&self) -> bool {
-        self.has_been_served.load(Ordering::Relaxed) && !self.is_served.load(Ordering::Relaxed)
+    fn is_idle(&self) -> bool {
+        let has_had_time = || self.has_been_served.load(Ordering::Relaxed) || self.came_at.elapsed() >= FRESH;
+        !self.is_served.load(Ordering::Relaxed) && has_had_time()
     }
 }
 
@@ -112,6 +121,13 @@ impl Place {
     /// Resolves when others need the place more.
     pub(crate) async fn is_asked_back(&self) {
         self.guest.leave.notified().await;
+    }
+
+    /// Whether it is wanted back of one that has never asked for anything, which nothing holds.
+    pub(crate) fn is_wasted(&self) -> bool {
+        self.guest.is_asked.load(Ordering::Relaxed)
+            && !self.guest.is_served.load(Ordering::Relaxed)
+            && !self.guest.has_been_served.load(Ordering::Relaxed)
     }
 }
 

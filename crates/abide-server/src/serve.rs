@@ -161,6 +161,9 @@ fn connection(
                 ended = connection.as_mut() => break ended,
                 () = leave.as_mut(), if !is_told => {
                     is_told = true;
+                    if place.is_wasted() {
+                        break Ok(());
+                    }
                     connection.as_mut().graceful_shutdown();
                 }
                 _ = looks.tick() => {}

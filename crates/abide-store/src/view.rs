@@ -38,7 +38,7 @@ pub struct JobView {
     pub attempt: u32,
     /// Attempts that count against it.
     pub failures: u32,
-    /// Attempts that were cut short by a restart or drain.
+    /// Attempts that were cut short by the end of their engine.
     pub restarts: u32,
     /// Failures after which it is a dead letter.
     pub max_attempts: u32,

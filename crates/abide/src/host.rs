@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::commands::listen;
 use crate::config::Config;
@@ -32,6 +33,8 @@ const LAST_WORK: Duration = Duration::from_secs(2);
 const TOLD_TWICE: i32 = 1;
 /// And of one that somebody waits for.
 const INTERRUPTED_TWICE: i32 = 130;
+/// Within so long, being told to stop again is the same word.
+const ONE_TELLING: Duration = Duration::from_secs(1);
 
 /// An engine on a data directory that this process owns, and a server around it.
 pub(crate) struct Host {
@@ -263,10 +266,14 @@ fn told(
             _ = interrupt.recv() => {}
         }
         once();
+        let told_at = Instant::now();
         tokio::spawn(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
+            // Whoever tells a process and then its group tells it twice, and means it once.
+            while told_at.elapsed() < ONE_TELLING {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
             }
             std::process::exit(twice());
         });

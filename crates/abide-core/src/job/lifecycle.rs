@@ -20,7 +20,7 @@ pub struct Standing {
     pub state: JobState,
     /// Attempts that count against it.
     pub failures: u32,
-    /// Attempts that an engine's restart or a drain cut short.
+    /// Attempts that the end of their engine cut short.
     pub restarts: u32,
     /// Failures after which it is a dead letter.
     pub max_attempts: u32,
@@ -159,9 +159,10 @@ impl Standing {
     }
 
     fn cut_short(&self, word: AttemptWord) -> Next {
-        let counts = word == AttemptWord::Expired;
-        let failures = self.failures + u32::from(counts);
-        let restarts = self.restarts + u32::from(!counts);
+        // What was handed back in good order says nothing against the job: however often engines are stopped, or runs end,
+        // before a long one is through.
+        let failures = self.failures + u32::from(word == AttemptWord::Expired);
+        let restarts = self.restarts + u32::from(word == AttemptWord::Restarted);
         let reason = match word {
             AttemptWord::Expired => "the lease ran out without a word from the worker",
             AttemptWord::Restarted => "the engine that ran it ended",

@@ -126,6 +126,12 @@ impl Part {
         if self.len - self.notes.durable >= CHECKPOINT_BYTES { self.checkpoint() } else { Ok(self) }
     }
 
+    /// Writes behind what is there and makes it durable, if that is more than is durable already.
+    pub(super) fn keep(self, bytes: &[u8]) -> Result<Part, DownloadError> {
+        let part = self.append(bytes)?;
+        if part.len > part.notes.durable { part.checkpoint() } else { Ok(part) }
+    }
+
     /// Makes what is there durable.
     pub(super) fn checkpoint(mut self) -> Result<Part, DownloadError> {
         doing("syncing", &self.folder.part_path(), self.file.sync_data())?;

@@ -8,14 +8,19 @@ use super::{Download, DownloadError, Downloaded, Progress, file_name};
 use crate::ask::Ask;
 use crate::error::FetchError;
 use crate::fetcher::{Fetcher, host};
-use crate::limits::{CHUNK_BYTES, STREAM_RETRIES};
+use crate::limits::{CHECKPOINT_MS, CHUNK_BYTES, STREAM_RETRIES};
 use crate::reason::Class;
 use crate::reply::Reply;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tracing::Instrument;
 use tracing::field::Empty;
+
+/// Time between two syncs of what comes slowly.
+const CHECKPOINT: Duration = Duration::from_millis(CHECKPOINT_MS);
 
 /// What one run works with.
 pub(super) struct Run<'a> {
@@ -128,16 +133,27 @@ impl Run<'_> {
     /// Writes the body behind what the part has. If it breaks off, what came is durable.
     async fn stream(&mut self, mut part: Part, mut reply: Reply) -> Result<Streamed, DownloadError> {
         let mut buffer = Vec::new();
+        let mut keep = interval_at(Instant::now() + CHECKPOINT, CHECKPOINT);
+        keep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let broken_by = loop {
-            let piece = tokio::select! {
-                biased;
-                () = &mut self.stop => break Some(DownloadError::Stopped),
-                piece = reply.chunk() => piece,
+            let piece = {
+                let mut coming = pin!(reply.chunk());
+                loop {
+                    tokio::select! {
+                        biased;
+                        () = &mut self.stop => break Err(DownloadError::Stopped),
+                        piece = coming.as_mut() => break piece.map_err(DownloadError::from),
+                        _ = keep.tick() => {
+                            let came = std::mem::take(&mut buffer);
+                            part = on_disk(move || part.keep(&came)).await?;
+                        }
+                    }
+                }
             };
             match piece {
                 Ok(Some(piece)) => buffer.extend_from_slice(&piece),
                 Ok(None) => break None,
-                Err(error) => break Some(error.into()),
+                Err(error) => break Some(error),
             }
             if buffer.len() >= CHUNK_BYTES {
                 let full = std::mem::take(&mut buffer);

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 type Script = Box<dyn Fn(&Request) -> Act + Send + Sync>;
 
@@ -194,6 +195,38 @@ async fn a_download_that_is_stopped_keeps_what_it_has() {
     let found = saved(case.run(server.url("/a")).await);
     assert!((1_048_576..=1_500_000).contains(&found.resumed_from), "{}", found.resumed_from);
     assert_eq!(found.sha256, sha256(&body));
+}
+
+#[tokio::test]
+async fn a_download_that_dies_without_a_word_has_kept_what_came_slowly() {
+    let body = bytes(10_000);
+    let served = body.clone();
+    let count = AtomicUsize::new(0);
+    let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => match cut(ranged(request, &served, "\"v1\""), 4_000) {
+            Act::RawThenReset(start) => Act::RawThenHold(start),
+            _ => unreachable!(),
+        },
+        _ => ranged(request, &served, "\"v1\""),
+    });
+    let case = Case::new();
+    let kept = async {
+        while !case.dir.path().join(".abide").exists() || !case.notes().contains(&".part.json".to_owned()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        ended = case.run(server.url("/a")) => panic!("nothing more comes: {ended:?}"),
+        () = kept => {}
+    }
+    // What is being written when a run dies holds the part a moment longer.
+    let found = loop {
+        match case.run(server.url("/a")).await {
+            Err(DownloadError::Busy { .. }) => tokio::task::yield_now().await,
+            found => break saved(found),
+        }
+    };
+    assert_eq!((found.sha256, found.resumed_from), (sha256(&body), 4_000));
 }
 
 #[tokio::test]

@@ -111,6 +111,41 @@ impl Reach {
     }
 }
 
+/// The work within reach for as long as a command needs it: whoever owned the directory may end meanwhile.
+pub(crate) struct Way<'a> {
+    config: &'a Config,
+    reach: Reach,
+}
+
+impl<'a> Way<'a> {
+    /// Reaches the work, which begins if there is none yet.
+    pub(crate) async fn open(config: &'a Config) -> Result<Way<'a>, Failure> {
+        let reach = Reach::open(config, Missing::Create, || Hosted::for_commands(config)).await?;
+        Ok(Way { config, reach })
+    }
+
+    /// What `ask` gets. It is asked again, and so must do no harm twice, if the process that was asked ends: whoever owns the
+    /// directory then, which may be this process, is asked next.
+    pub(crate) async fn ask<T>(
+        &mut self,
+        ask: impl AsyncFn(&Client) -> Result<T, ReachError>,
+    ) -> Result<T, Failure> {
+        loop {
+            match (ask(self.reach.client()).await, &self.reach) {
+                (Err(error), Reach::Server(_)) if error.is_of_an_end() => {
+                    *self = Way::open(self.config).await?;
+                }
+                (answer, _) => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Lets go of the directory if this process owns it.
+    pub(crate) async fn close(self) {
+        self.reach.close().await;
+    }
+}
+
 /// Runs `body` with the work within reach, and lets go of it.
 pub(crate) fn with<T>(
     config: &Config,

@@ -82,6 +82,22 @@ pub(crate) enum ReachError {
     Client(String),
 }
 
+impl ReachError {
+    /// Whether the process that was asked ends, or has ended.
+    pub(crate) fn is_of_an_end(&self) -> bool {
+        match self {
+            ReachError::Lost { .. } | ReachError::Gone { .. } => true,
+            ReachError::Refused { code, .. } => code == "stopping",
+            ReachError::NoData { .. }
+            | ReachError::Busy { .. }
+            | ReachError::NoAnswer { .. }
+            | ReachError::Denied(_)
+            | ReachError::Strange { .. }
+            | ReachError::Client(_) => false,
+        }
+    }
+}
+
 /// A server that does not let this command in.
 #[derive(Debug, thiserror::Error)]
 #[error("the server at {address} does not accept this command's token: {message}")]

@@ -61,7 +61,7 @@ impl Drop for Running {
 }
 
 /// Waits until `is_so`.
-fn until(mut is_so: impl FnMut() -> bool) {
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
     // Nothing is ever sent.
     let (_sender, never) = channel::<()>();
     while !is_so() {
@@ -177,7 +177,7 @@ fn a_run_goes_on_without_its_server_when_none_takes_its_place() {
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     enter(&place, "a", &files.url("/a"));
     enter(&place, "slow", &files.url("/slow"));
-    let mut run = Running::start(&place, "queue run --max-jobs 3 --out files");
+    let mut run = Running::start(&place, "queue run --out files");
     until(|| ok(&place, "queue stats")["done"] == 1 && files.paths().contains(&"/slow".to_owned()));
     assert_eq!(served.terminate().0, Some(0));
     // Entered through the run, which owns the directory now, or before it does.

@@ -1,7 +1,9 @@
 //! The work queue as people use it: lists in, files out, beside a server and without one.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -10,6 +12,7 @@ use std::time::Duration;
 use abide_fetch::testing::{Act, Server, reply};
 use serde_json::{Value, json};
 
+use crate::downloads::until;
 use crate::place::{Place, Run};
 use crate::served::Served;
 
@@ -131,6 +134,55 @@ fn caps_of_host_and_resolver_are_never_exceeded() {
         assert_eq!(most.load(Ordering::SeqCst), cap, "{flags}");
     }
     assert_eq!(now.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn no_more_jobs_are_taken_than_are_run() {
+    let files = files();
+    let list: String = (0..30)
+        .map(|n| format!("{}\n", json!({"id": n.to_string(), "url": files.url(&format!("/{n}"))})))
+        .collect();
+    let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0").file("work/list.jsonl", &list);
+    ok(&place.run("queue import list.jsonl --json"));
+    let attempts = |place: &Place| {
+        let jobs = ok(&place.run("job list --limit 100 --json"));
+        jobs["jobs"].as_array().unwrap().iter().map(|job| job["attempt"].as_u64().unwrap()).sum::<u64>()
+    };
+    for jobs in 1..=3 {
+        let ran = ok(&place.run(&format!("queue run --json --max-jobs {jobs}")));
+        assert_eq!((&ran["ended"], &ran["done"]), (&json!("max_jobs"), &json!(jobs)), "{ran}");
+    }
+    assert_eq!(attempts(&place), 6, "in this process");
+    let _served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    ok(&place.run("queue run --json --max-jobs 2"));
+    assert_eq!(attempts(&place), 8, "beside a server");
+}
+
+#[test]
+fn a_list_goes_on_entering_when_the_process_that_took_it_ends() {
+    let place = Place::new().env("ABIDE_DOWNLOADS_WORKERS", "0");
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let lines = |numbers: std::ops::Range<u32>| -> String {
+        numbers
+            .map(|n| format!("{}\n", json!({"id": n.to_string(), "url": format!("http://h.example/{n}")})))
+            .collect()
+    };
+    let mut entering = place
+        .command("queue enqueue --input - --json")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut list = entering.stdin.take().unwrap();
+    list.write_all(lines(0..6_000).as_bytes()).unwrap();
+    until(|| served.ok("GET /v1/queues/download", "")["counts"]["ready"] == 5_000);
+    assert_eq!(served.terminate().0, Some(0));
+    list.write_all(lines(6_000..7_000).as_bytes()).unwrap();
+    drop(list);
+    let output = entering.wait_with_output().unwrap();
+    let entered: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &entered["new"]), (Some(0), &json!(7_000)), "{entered}");
+    assert_eq!(ok(&place.run("queue stats --json"))["queued"], 7_000);
 }
 
 #[test]

@@ -16,8 +16,9 @@ use crate::cli::{EnqueueArgs, ImportArgs};
 use crate::config::Config;
 use crate::document::Fields;
 use crate::failure::Failure;
+use crate::host::runtime;
 use crate::output::{Output, import_complete};
-use crate::reach::{self, Client, Missing, Path, ReachError};
+use crate::reach::{Client, Path, ReachError, Way};
 
 /// Batches that wait to be sent while the next is read: memory stays bounded however long the file is.
 const BATCHES_WAITING: usize = 2;
@@ -66,8 +67,11 @@ fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -
     let mut gathering = Gathering::new(config.server.max_body_bytes);
     gathering.add(1, &job);
     let body = gathering.take().expect("a job was added").body(0..1);
-    let entered: Entered = reach::with(config, Missing::Create, async |client| {
-        Ok(client.post_text(&Path::v1(["jobs"]), body).await?)
+    let entered: Entered = runtime()?.block_on(async {
+        let mut way = Way::open(config).await?;
+        let entered = way.ask(async |client| client.post_text(&jobs(), body.clone()).await).await;
+        way.close().await;
+        entered
     })?;
     let answer = &entered.jobs[0];
     let text = match answer.duplicate {
@@ -107,10 +111,11 @@ fn lines_of(
     let bar = bar(bytes, output);
     let reader = BufReader::with_capacity(READ_BYTES, bar.wrap_read(reader));
     let lines = Lines::new(reader, queue, limit);
-    let imported = reach::with(config, Missing::Create, async |client| {
-        enter(client, lines, config.server.max_body_bytes, &bar, output)
-            .await?
-            .map_err(|error| Failure::Input { path: input.to_owned(), error })
+    let imported = runtime()?.block_on(async {
+        let mut way = Way::open(config).await?;
+        let entered = enter(&mut way, lines, config.server.max_body_bytes, &bar, output).await;
+        way.close().await;
+        entered?.map_err(|error| Failure::Input { path: input.to_owned(), error })
     })?;
     bar.finish_and_clear();
     let Imported { new, duplicate, errors } = imported;
@@ -137,7 +142,7 @@ fn open(input: &FilePath) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure
 
 /// Reads in a thread of its own while batches are on their way.
 async fn enter<R: io::BufRead + Send + 'static>(
-    client: &Client,
+    way: &mut Way<'_>,
     mut lines: Lines<R>,
     body_max: usize,
     bar: &ProgressBar,
@@ -171,7 +176,7 @@ async fn enter<R: io::BufRead + Send + 'static>(
     });
     let mut imported = Imported::default();
     while let Some(batch) = batches.recv().await {
-        send(client, &batch, &mut imported, |line, reason| say_bad(line, reason, bar, output)).await?;
+        send(way, &batch, &mut imported, |line, reason| say_bad(line, reason, bar, output)).await?;
     }
     let errors = reading.await.expect("reading lines does not panic");
     Ok(errors.map(|errors| Imported { errors: imported.errors + errors, ..imported }))
@@ -185,35 +190,44 @@ fn say_bad(line: u64, reason: &str, bar: &ProgressBar, output: Output) {
 /// Sends a batch. A server that refuses it for one of its jobs takes none of them, so the halves are sent, and theirs,
 /// until only what it refuses is left out.
 async fn send(
-    client: &Client,
+    way: &mut Way<'_>,
     batch: &Batch,
     imported: &mut Imported,
     say_bad: impl Fn(u64, &str),
-) -> Result<(), ReachError> {
+) -> Result<(), Failure> {
     let all = 0..batch.len();
     let mut parts = vec![all];
     while let Some(part) = parts.pop() {
-        match client.post_text::<Entered>(&Path::v1(["jobs"]), batch.body(part.clone())).await {
+        let enter =
+            async |client: &Client| client.post_text::<Entered>(&jobs(), batch.body(part.clone())).await;
+        match way.ask(enter).await {
             Ok(entered) => {
                 let duplicate = entered.jobs.iter().filter(|job| job.duplicate).count() as u64;
                 imported.duplicate += duplicate;
                 imported.new += entered.jobs.len() as u64 - duplicate;
             }
-            Err(ReachError::Refused { code, message, .. }) if is_about_jobs(&code) => match part.len() {
-                1 => {
-                    imported.errors += 1;
-                    let reason = message.strip_prefix("jobs[0]: ").unwrap_or(&message);
-                    say_bad(batch.line(part.start), reason);
+            Err(Failure::Reach(ReachError::Refused { code, message, .. })) if is_about_jobs(&code) => {
+                match part.len() {
+                    1 => {
+                        imported.errors += 1;
+                        let reason = message.strip_prefix("jobs[0]: ").unwrap_or(&message);
+                        say_bad(batch.line(part.start), reason);
+                    }
+                    jobs => {
+                        let middle = part.start + jobs / 2;
+                        parts.extend([middle..part.end, part.start..middle]);
+                    }
                 }
-                jobs => {
-                    let middle = part.start + jobs / 2;
-                    parts.extend([middle..part.end, part.start..middle]);
-                }
-            },
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Where jobs are entered. Each of these has a key of its own, so that entering it again does not make another.
+fn jobs() -> Path {
+    Path::v1(["jobs"])
 }
 
 /// Whether a server refuses because of what was sent, and not because of how it is.

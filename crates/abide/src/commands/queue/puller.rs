@@ -185,12 +185,29 @@ impl Puller {
     }
 
     /// One attempt: runs it, keeps its lease, passes its notes on, and says how it ended.
-    async fn attend(self, lease: Lease, place: OwnedSemaphorePermit, mut told: watch::Receiver<Told>) {
+    fn attend(
+        self,
+        lease: Lease,
+        place: OwnedSemaphorePermit,
+        told: watch::Receiver<Told>,
+    ) -> impl Future<Output = ()> + Send {
         let at = lease.lease;
-        let (notes, mut noted) = mpsc::unbounded_channel();
+        let (notes, noted) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
         let span = self.telemetry.attempt(&lease);
-        let mut run = self.worker.run(JobContext::new(lease, notes, stopped)).instrument(span);
+        let run = self.worker.run(JobContext::new(lease, notes, stopped)).instrument(span);
+        self.watch_over(at, run, noted, stop, told, place)
+    }
+
+    async fn watch_over(
+        self,
+        at: LeaseRef,
+        mut run: impl Future<Output = Finish> + Unpin,
+        mut noted: mpsc::UnboundedReceiver<(Lease, Said)>,
+        stop: watch::Sender<bool>,
+        mut told: watch::Receiver<Told>,
+        place: OwnedSemaphorePermit,
+    ) {
         let mut beat = tokio::time::interval(Duration::from_millis(self.lease_ms.unsigned_abs() / 3));
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beat.tick().await;

@@ -125,20 +125,21 @@ impl Running<'_> {
         let reach = Reach::open(config, Missing::Create, || {
             let mut hosted = Hosted { export: export.cloned(), ..Hosted::for_commands(config)? };
             hosted.services.downloads = Some(self.downloads.meter().clone());
-            hosted.registry.worker(self.queue.as_str(), DOWNLOAD, *slots, worker.clone())?;
+            if !self.pulls_exactly() {
+                hosted.registry.worker(self.queue.as_str(), DOWNLOAD, *slots, worker.clone())?;
+            }
             Ok(hosted)
         })
         .await?;
-        let pulling = match &reach {
-            Reach::Server(client) => {
-                export.iter().for_each(|export| export.count_downloads(self.downloads.meter()));
-                Some(Pulling::start(self.puller(client, worker)))
-            }
-            Reach::Own(..) => None,
-        };
-        let place = if pulling.is_some() { "for the running server" } else { "in this process" };
+        let is_of_a_server = matches!(reach, Reach::Server(_));
+        if is_of_a_server {
+            export.iter().for_each(|export| export.count_downloads(self.downloads.meter()));
+        }
+        let pulls = is_of_a_server || self.pulls_exactly();
+        let pulling = pulls.then(|| Pulling::start(self.puller(reach.client(), worker)));
+        let place = if is_of_a_server { "for the running server" } else { "in this process" };
         let text = format!("Starting {slots} workers {place}...");
-        self.output.message(&text, &json!({ "workers": slots, "of_a_server": pulling.is_some() }));
+        self.output.message(&text, &json!({ "workers": slots, "of_a_server": is_of_a_server }));
         let client = reach.client().clone();
         let watched = self.watch(&client, began, told);
         let ended = match pulling {
@@ -147,6 +148,12 @@ impl Running<'_> {
         };
         reach.close().await;
         ended
+    }
+
+    /// Whether no job more may be taken than is run. The engine takes one for each place that is free; whoever pulls says how
+    /// many it wants.
+    fn pulls_exactly(&self) -> bool {
+        self.args.max_jobs.is_some()
     }
 
     fn puller(&self, client: &Client, worker: Counted<Downloads>) -> Puller {

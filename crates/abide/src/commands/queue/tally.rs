@@ -161,8 +161,10 @@ pub(super) struct Counted<W> {
 impl<W: Worker + Clone> Worker for Counted<W> {
     fn run(&self, mut job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let Counted { worker, tally } = self.clone();
+        // Counted before it is first looked at: whoever asks for more jobs knows of this one.
+        let may_run = tally.start();
         Box::pin(async move {
-            if !tally.start() {
+            if !may_run {
                 // The run ends as soon as those before it have ended, and then this is handed back.
                 job.stopped().await;
                 return AttemptEnd::HandedBack.into();
