@@ -11,6 +11,7 @@ use abide_entities::EntityError;
 use abide_fetch::client::BuildError;
 use abide_sqlite::{BackupError, OpenError};
 use abide_store::StoreError;
+use indicatif::HumanBytes;
 
 use crate::bench::BenchError;
 use crate::commands::links::LinksError;
@@ -91,7 +92,10 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Unusable(String),
     /// There is too little room.
-    #[error("{} has {free} bytes free, and about {needed} are needed: make room, or choose another --out", path.display())]
+    #[error(
+        "{} has {} free, and about {} are needed: make room, or choose another --out",
+        path.display(), HumanBytes(*free), HumanBytes(*needed)
+    )]
     NoRoom {
         /// Where.
         path: PathBuf,
@@ -99,6 +103,45 @@ pub(crate) enum Failure {
         needed: u64,
         /// How much there is.
         free: u64,
+    },
+    /// The disk became full.
+    #[error("{} has no room left: make room, and the same command goes on where it was", path.display())]
+    Full {
+        /// Where.
+        path: PathBuf,
+    },
+    /// What is needed to go on after a stop cannot be used.
+    #[error(
+        "{} cannot be used: {reason}; remove {} and run the same command again: what is done is not done again",
+        dir.display(), dir.join("abide.db*").display()
+    )]
+    OutState {
+        /// Where it is.
+        dir: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Another run is at the same results.
+    #[error(
+        "another `abide preprocess`{} writes to {}: wait for it to end, or choose another --out",
+        pid.map_or(String::new(), |pid| format!(" (process {pid})")), out.display()
+    )]
+    OutInUse {
+        /// Where.
+        out: PathBuf,
+        /// Whose, if that is known.
+        pid: Option<u32>,
+    },
+    /// A batch cannot be asked.
+    #[error("the batch does not answer: {0}")]
+    BatchLost(String),
+    /// A file or folder cannot be written.
+    #[error("{} cannot be written: {error}", path.display())]
+    Unwritten {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
     },
     /// It was told to stop.
     #[error("stopped: the same command goes on where it was")]
@@ -191,9 +234,14 @@ impl Failure {
             | Self::Unhealthy(_)
             | Self::System(_) => 1,
             Self::Reach(error) => error.exit_code(),
-            Self::Bucket(_) | Self::Worker(_) | Self::Deleted(_) | Self::Batch { .. } => 1,
-            Self::Unusable(_) | Self::NoRoom { .. } => 2,
-            Self::KeyFile { .. } => 3,
+            Self::Bucket(_)
+            | Self::Worker(_)
+            | Self::Deleted(_)
+            | Self::Batch { .. }
+            | Self::BatchLost(_)
+            | Self::Unwritten { .. } => 1,
+            Self::Unusable(_) | Self::NoRoom { .. } | Self::Full { .. } => 2,
+            Self::KeyFile { .. } | Self::OutState { .. } | Self::OutInUse { .. } => 3,
             Self::Interrupted => 130,
             Self::Partly(_) => 4,
             Self::Name(_) => 2,
@@ -213,6 +261,19 @@ impl Failure {
             Self::DataDir(_)
             | Self::Store(_)
             | Self::Start(StartError::Store(_) | StartError::BlackBox { .. }) => 3,
+        }
+    }
+
+    /// Whether there is no room on a disk.
+    pub(crate) fn is_about_room(&self) -> bool {
+        match self {
+            Self::NoRoom { .. } | Self::Full { .. } => true,
+            Self::Input { error, .. } | Self::Unwritten { error, .. } => {
+                matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+            }
+            Self::Reach(error) => error.code() == "store_full",
+            // What comes from a bucket or a worker is only a sentence.
+            other => other.to_string().contains("No space left on device"),
         }
     }
 
@@ -239,10 +300,13 @@ impl Failure {
             Self::Name(_) => "name_invalid",
             Self::Partly(_) => "partly_done",
             Self::Unusable(_) => "unusable",
-            Self::NoRoom { .. } => "no_room",
+            Self::NoRoom { .. } | Self::Full { .. } => "no_room",
+            Self::OutState { .. } => "data_dir_unusable",
+            Self::OutInUse { .. } => "data_dir_in_use",
+            Self::Unwritten { .. } => "file_unusable",
             Self::Interrupted => "interrupted",
             Self::Deleted(_) => "collection_deleted",
-            Self::Batch { .. } => "batch_failed",
+            Self::Batch { .. } | Self::BatchLost(_) => "batch_failed",
             Self::Bucket(_) => "bucket_failed",
             Self::Worker(_) => "worker_failed",
             Self::KeyFile { .. } => "data_dir_unusable",

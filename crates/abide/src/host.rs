@@ -31,6 +31,8 @@ const BLACK_BOX: &str = "black-box.json";
 const LAST_WORK: Duration = Duration::from_secs(2);
 /// The exit code of a process that was told twice.
 const TOLD_TWICE: i32 = 1;
+/// And of one that somebody waits for.
+const INTERRUPTED_TWICE: i32 = 130;
 /// Within so long, being told to stop again is the same word.
 const ONE_TELLING: Duration = Duration::from_secs(1);
 
@@ -227,6 +229,35 @@ fn announce(address: SocketAddr, data_dir: &Path, output: Output) {
 /// Resolves at the first SIGTERM or SIGINT. From now on neither ends the process by itself; the second one ends it at
 /// once, which loses nothing that was acknowledged.
 pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
+    told(
+        || tracing::info!(target: "http", "told to stop"),
+        || {
+            tracing::warn!(target: "http", "told to stop again: ending at once");
+            TOLD_TWICE
+        },
+    )
+}
+
+/// The same for a command that somebody waits for: it says what it does, and ends as what a signal ends does.
+pub(crate) fn interrupted(output: Output, drain_ms: u64) -> Result<impl Future<Output = ()>, io::Error> {
+    told(
+        move || {
+            let most = Duration::from_millis(drain_ms).as_secs();
+            output.note(&format!(
+                "stopping when what is being done is done, or after {most} seconds; again, and it ends at once"
+            ));
+        },
+        move || {
+            output.failure(&Failure::Interrupted);
+            INTERRUPTED_TWICE
+        },
+    )
+}
+
+fn told(
+    once: impl FnOnce() + Send + 'static,
+    twice: impl FnOnce() -> i32 + Send + 'static,
+) -> Result<impl Future<Output = ()>, io::Error> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     Ok(async move {
@@ -234,7 +265,7 @@ pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!(target: "http", "told to stop");
+        once();
         let told_at = Instant::now();
         tokio::spawn(async move {
             // Whoever tells a process and then its group tells it twice, and means it once.
@@ -244,8 +275,7 @@ pub(crate) fn told_to_stop() -> Result<impl Future<Output = ()>, io::Error> {
                     _ = interrupt.recv() => {}
                 }
             }
-            tracing::warn!(target: "http", "told to stop again: ending at once");
-            std::process::exit(TOLD_TWICE);
+            std::process::exit(twice());
         });
     })
 }

@@ -287,6 +287,8 @@ async function submit(event) {
 const views = { queues: showQueues, jobs: showJobs, dead: showDead, objects: showObjects, items: showItems };
 /** Who else hears which objects change. */
 const changes = [];
+/** And who hears that some may have changed unheard. */
+const resets = [];
 const wanted = new Set();
 let timer = null;
 
@@ -327,6 +329,7 @@ function take(word, data) {
     if (data.kind === "coordinator" && data.name === $("name").value.trim()) want("items");
   } else if (word === "reset" || word === "begin") {
     recent.clear();
+    resets.forEach((hear) => hear());
     want(...Object.keys(views));
   }
 }
@@ -391,4 +394,4 @@ setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
 
-export { $, act, ask, badge, changes, clock, complain, el, fill, headers, views, want };
+export { $, act, ask, badge, changes, clock, complain, el, fill, headers, resets, views, want };

@@ -1,13 +1,19 @@
 // Batches of scans on the page: how far each is, a few of its images, and what failed, to be tried again.
-import { $, act, ask, badge, changes, clock, el, fill, headers, views, want } from "./app.js";
+import { $, act, ask, badge, changes, clock, el, fill, headers, resets, views, want } from "./app.js";
 
 /** Batches, images of each, and failed tasks of each that are shown. */
 const [BATCHES, IMAGES, FAILURES] = [10, 6, 10];
 /** Pages of tasks that are looked through for them. */
 const PAGES = 5;
 
-/** Names of batches that changed since the page was opened. */
-const heard = new Set();
+/** Pages of names that are listed to find the latest, of 1,000 each. */
+const NAMES = 100;
+
+/** When each batch last changed, by its name: as it was listed, null before that, and as the feed said; 0 for one that is gone. */
+let listed = null;
+const heard = new Map();
+/** How many later ones are before those that are shown. */
+let later = 0;
 /** Thumbnails by asset, as data that stays in this tab; null while one is fetched or if there is none. */
 const thumbs = new Map();
 
@@ -82,30 +88,62 @@ async function batchRow({ batch_id: batch, status, phases, inputs, updated_at: a
     failed.length ? el("ul", { className: "list failures" }, ...failed.map((task) => failure(batch, task))) : null);
 }
 
-async function showBatches() {
-  let batches;
-  try {
-    ({ batches } = await ask("/preprocess/batches?limit=50"));
-  } catch (error) {
-    // A server without the service has no such route.
-    if (error.status !== 404) throw error;
-    $("batches").hidden = true;
-    return;
+/** Names come in their own order, so that all of them are looked at once; then the feed says which change. */
+async function listBatches() {
+  const found = new Map();
+  let after = null;
+  for (let page = 0; page < NAMES; page += 1) {
+    const params = new URLSearchParams({ kind: "preprocess", limit: "1000", ...(after ? { after } : {}) });
+    const { objects, next } = await ask(`/v1/objects?${params}`);
+    for (const { name, updated_at: at } of objects) found.set(name, at);
+    if (!next) break;
+    after = next;
   }
-  const known = new Set(batches.map(({ batch_id: batch }) => batch));
-  const others = [...heard].filter((batch) => !known.has(batch));
-  const asked = await Promise.all(others.map((batch) => ask(`/preprocess/status/${encodeURIComponent(batch)}`).catch(() => null)));
-  const all = [...batches, ...asked.filter((status) => status !== null)];
-  all.sort((a, b) => b.updated_at.localeCompare(a.updated_at));
-  fill("batch-list", await Promise.all(all.slice(0, BATCHES).map(batchRow)), "No batch yet: a queue message begins one.");
+  return found;
+}
+
+async function showBatches() {
+  if (listed === null) {
+    try {
+      await ask("/preprocess/health");
+    } catch (error) {
+      // A server without the service has no such route.
+      if (error.status !== 404) throw error;
+      $("batches").hidden = true;
+      return;
+    }
+    listed = await listBatches();
+  }
+  const changed = [...new Map([...listed, ...heard])].filter(([, at]) => at > 0);
+  const names = changed.sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  later = Math.min(later, Math.max(0, Math.ceil(names.length / BATCHES) - 1) * BATCHES);
+  const asked = await Promise.all(names.slice(later, later + BATCHES).map((batch) =>
+    ask(`/preprocess/status/${encodeURIComponent(batch)}`).catch((error) => {
+      if (error.status !== 404) throw error;
+      return null;
+    })));
+  fill("batch-list", await Promise.all(asked.filter((status) => status !== null).map(batchRow)), "No batch yet: a queue message begins one.");
+  const last = Math.min(later + BATCHES, names.length);
+  $("batch-count").textContent = names.length > BATCHES ? `${later + 1} to ${last} of ${names.length.toLocaleString()}, the latest first` : "";
+  $("batches-later").hidden = later === 0;
+  $("batches-earlier").hidden = last === names.length;
+}
+
+for (const [id, step] of [["batches-later", -BATCHES], ["batches-earlier", BATCHES]]) {
+  $(id).addEventListener("click", () => {
+    later = Math.max(0, later + step);
+    act($(id), showBatches);
+  });
 }
 
 views.batches = showBatches;
-changes.push(({ kind, name }) => {
+changes.push(({ kind, name, version, at }) => {
   if (kind !== "preprocess") return;
-  heard.delete(name);
-  heard.add(name);
-  if (heard.size > BATCHES) heard.delete(heard.values().next().value);
+  heard.set(name, version === null ? 0 : at);
   want("batches");
+});
+resets.push(() => {
+  listed = null;
+  heard.clear();
 });
 want("batches");

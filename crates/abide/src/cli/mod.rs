@@ -46,13 +46,15 @@ Exit codes:
 
 const PREPROCESS_HELP: &str = "\
 Images are made at the place of their source below --out, smaller copies below `variants`, texts of PDF pages beside them.
-Stopped by Ctrl-C or by a crash, the same command goes on where it was; `.abide` in --out keeps what is needed for that.
+Stopped by Ctrl-C, by a crash or by a full disk, the same command goes on where it was; `.abide` in --out keeps what is needed
+for that. Run again, it converts what is new, changed, or failed for something that is not in the file, and nothing else. A second
+Ctrl-C ends it at once. With --json, progress is on standard error, a document in each line, and the summary on standard output.
 
 Exit codes:
   0    every file was converted, or is one that is not
   1    it failed
-  2    the command line or the configuration is wrong, or there is too little room on the disk
-  3    what --out keeps cannot be used
+  2    the command line or the configuration is wrong, there is too little room on the disk, or files of others are in --out
+  3    what --out keeps cannot be used, or another run writes there
   4    some files failed; each is named with its reason
   130  it was told to stop";
 

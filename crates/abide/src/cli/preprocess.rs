@@ -39,6 +39,14 @@ pub(crate) struct PreprocessArgs {
     #[arg(long, value_name = "PRESET", default_value = "default")]
     pub(crate) preset: PresetArg,
 
+    /// Replace files in --out that this command did not write; without it, they are named and nothing is begun.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+
+    /// Remove results of files that are not in DIR any more, unless somebody changed them; without it, they are named.
+    #[arg(long)]
+    pub(crate) prune: bool,
+
     /// Only say what would be done and how long it would take.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -55,5 +55,27 @@ fn batches_show_how_far_they_are_and_what_failed_is_tried_again() {
     send(&served, &torn);
     browser.wait(&holds("[data-batch=box8] .badge", "ERROR"));
     browser.wait(&holds("[data-batch=box8] .error", "the manifest cannot be read"));
+
+    // Ten at a time, the latest first, whatever their names.
+    for number in 0..12 {
+        let batch = format!("a{number:02}");
+        send(&served, &stage_files(&staging(&place), &batch, &[]));
+        browser.wait(&holds(&format!("[data-batch={batch}] .badge"), "DONE"));
+    }
+    browser.wait("document.querySelectorAll('[data-batch]').length === 10");
+    browser.wait(&holds("#batch-count", "1 to 10 of 14"));
+    browser.wait("document.querySelector('[data-batch]').dataset.batch === 'a11' && document.querySelector('#batches-later').hidden");
+    browser.click("#batches-earlier");
+    browser.wait("document.querySelectorAll('[data-batch]').length === 4");
+    browser.wait(&holds(&format!("{batch} .counts"), "2 converted"));
+    browser.wait("document.querySelector('#batches-earlier').hidden");
+    browser.click("#batches-later");
+    browser.wait("document.querySelector('[data-batch]').dataset.batch === 'a11'");
+    // And so for whoever opens it later.
+    browser.open(
+        &format!("http://{}/", served.address),
+        "document.querySelector('[data-batch]')?.dataset.batch === 'a11'",
+    );
+    browser.wait(&holds("#batch-count", "1 to 10 of 14"));
     assert_eq!(browser.errors, Vec::<Value>::new());
 }

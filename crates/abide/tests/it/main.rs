@@ -32,6 +32,7 @@ mod outside;
 mod pdf_writer;
 mod place;
 mod preprocess;
+mod preprocess_again;
 mod preprocess_folder;
 mod preprocess_hostile;
 mod preprocess_http;

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 use crate::scans::{
-    SERVE, fetch, files, follow, is_jpeg, over, place_of_a_server, send, stage, tiff, wait, write,
+    SERVE, fetch, files, follow, is_jpeg, noted, over, place_of_a_server, runs, send, stage, tiff, wait,
+    write,
 };
 use crate::served::Served;
 
@@ -56,7 +57,12 @@ fn a_folder_becomes_images_and_each_file_that_does_not_is_named() {
 
     let again = place.run("preprocess scans --out web --preset fast --json");
     let repeated: Value = serde_json::from_str(&again.stdout).unwrap();
-    assert_eq!((again.code, &repeated), (Some(4), &summary), "{}", again.stderr);
+    assert_eq!(again.code, Some(4), "{again}");
+    for part in ["converted", "failed", "passed_through", "results"] {
+        assert_eq!(repeated[part], summary[part], "{part} of {repeated}");
+    }
+    assert_eq!((&repeated["already_done"], &repeated["written"]), (&json!(4), &json!(0)), "{repeated}");
+    assert!(!again.stderr.contains("tasks_total"), "what failed for what it is is not tried again: {again}");
 
     let inside = place.run("preprocess scans --out scans/web");
     assert_eq!(inside.code, Some(2), "{}", inside.stderr);
@@ -65,7 +71,8 @@ fn a_folder_becomes_images_and_each_file_that_does_not_is_named() {
 #[test]
 fn a_folder_that_was_stopped_goes_on_with_the_same_command() {
     // One attempt: a stop must not count as one.
-    let place = Place::new().env("ABIDE_LAUNCHER_IN_FLIGHT", "1").env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    let place =
+        noted(Place::new().env("ABIDE_LAUNCHER_IN_FLIGHT", "1").env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1"));
     let source = place.path("work/scans");
     for index in 0..12 {
         write(&source.join(format!("{index:02}.tif")), &tiff(32, 24, index));
@@ -91,20 +98,26 @@ fn a_folder_that_was_stopped_goes_on_with_the_same_command() {
     let made = |path: &PathBuf| path.extension().is_some_and(|end| end == "jpg");
     let before: Vec<_> = files(&staged).into_iter().filter(made).collect();
     assert!((3..12).contains(&before.len()), "{before:?}");
-    let stamps = |paths: &[PathBuf]| -> Vec<_> {
-        paths.iter().map(|path| fs::metadata(path).unwrap().modified().unwrap()).collect()
-    };
     // What was being written when it stopped may be written again.
-    let (settled, stamped) = (&before[..before.len() - 1], stamps(&before[..before.len() - 1]));
+    let settled = &before[..before.len() - 1];
+    // The folder is not as it was.
+    write(&source.join("12.tif"), &tiff(32, 24, 12));
 
     let second = place.run(arguments);
     assert_eq!(second.code, Some(0), "{second}");
+    let said: Value = serde_json::from_str(second.stderr.lines().next().unwrap()).unwrap();
+    assert_eq!((&said["to_convert"], &said["begun"]), (&json!(13), &json!(12)), "{said}");
     let summary: Value = serde_json::from_str(&second.stdout).unwrap();
-    assert_eq!((&summary["converted"], &summary["written"]), (&json!(12), &json!(12)), "{summary}");
-    assert_eq!(stamps(settled), stamped, "what was done is not done again");
-    for index in 0..12 {
+    assert_eq!((&summary["converted"], &summary["results"]), (&json!(13), &json!(13)), "{summary}");
+    for path in settled {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let runs = runs(&place).into_iter().filter(|run| run.ends_with(&format!("tiff {name}.tif"))).count();
+        assert_eq!(runs, 1, "what was done is not done again: {name}");
+    }
+    for index in 0..13 {
         assert!(is_jpeg(&place.path(&format!("work/web/{index:02}.jpg"))), "{index}");
     }
+    assert_eq!(files(&staged), Vec::<PathBuf>::new(), "nothing is kept twice");
 }
 
 #[test]

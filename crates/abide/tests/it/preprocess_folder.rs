@@ -113,7 +113,7 @@ fn what_there_is_no_room_for_is_refused_before_it_starts() {
     hole.set_len(4 << 40).unwrap();
     let refused = place.run("preprocess scans --out web");
     assert_eq!(refused.code, Some(2), "{refused}");
-    assert!(refused.stderr.contains(" bytes free, and about "), "{refused}");
+    assert!(refused.stderr.contains(" free, and about "), "{refused}");
     assert!(refused.stderr.contains("make room, or choose another --out"), "{refused}");
     assert!(!place.path("work/web").exists(), "nothing was begun");
 }

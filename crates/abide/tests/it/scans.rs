@@ -210,3 +210,19 @@ pub(crate) fn script(place: &Place, name: &str, text: &str) -> PathBuf {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
 }
+
+/// A place whose workers are noted, each when it begins.
+pub(crate) fn noted(place: Place) -> Place {
+    let text = format!(
+        "#!/bin/sh\necho \"$1 ${{INPUT_R2_KEY#staging/*/}}\" >> '{}'\nexec '{}' worker \"$@\"\n",
+        place.path("runs").display(),
+        env!("CARGO_BIN_EXE_abide")
+    );
+    let program = script(&place, "noting", &text);
+    place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap())
+}
+
+/// Workers that began: what each did, and with which file.
+pub(crate) fn runs(place: &Place) -> Vec<String> {
+    fs::read_to_string(place.path("runs")).unwrap_or_default().lines().map(str::to_owned).collect()
+}

@@ -1,7 +1,7 @@
 //! What a folder will need: room on the disk, and time. Files are of strangers, so only headers are looked at here.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 50;
 /// Sides of the image that is converted to see how fast this machine is.
 const SIDES: (u32, u32) = (640, 480);
 /// What starting a worker and moving its bytes takes, beside pixels.
-const PER_FILE: Duration = Duration::from_millis(60);
+const PER_WORKER: Duration = Duration::from_millis(60);
 /// Room for what is needed to go on, and for others.
 const SPARE_BYTES: u64 = 64 << 20;
 /// Bytes of a JPEG per pixel, rather too many.
@@ -49,16 +49,25 @@ impl Estimate {
         out: &Path,
         in_flight: usize,
     ) -> Result<Estimate, Failure> {
+        Estimate::of_rest(folder, out, in_flight, |_| false)
+    }
+
+    /// That of a folder of which some images are made already, and want their smaller copies.
+    pub(super) fn of_rest(
+        folder: &Folder,
+        out: &Path,
+        in_flight: usize,
+        is_made: impl Fn(&File) -> bool,
+    ) -> Result<Estimate, Failure> {
         let place = out.ancestors().find(|place| place.exists()).unwrap_or(out);
         let unreadable = |error| Failure::Input { path: place.to_owned(), error };
         let same_device = fs::metadata(place).map_err(unreadable)?.dev() == folder.device;
-        let disk = rustix::fs::statvfs(place).map_err(|error| unreadable(error.into()))?;
-        let looked_at = LookedAt::of(folder);
+        let looked_at = LookedAt::of(folder, is_made);
         let copies = if same_device { 0 } else { folder.bytes };
         let (default, fast) = times(&looked_at, in_flight)?;
         Ok(Estimate {
             needed_bytes: looked_at.result_bytes() + copies + SPARE_BYTES,
-            free_bytes: disk.f_bavail * disk.f_frsize,
+            free_bytes: free_bytes(place).map_err(unreadable)?,
             default,
             fast,
         })
@@ -81,20 +90,27 @@ impl Estimate {
     }
 }
 
+/// What is free where a path is.
+pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail * disk.f_frsize)
+}
+
 /// What the first files are, which stand for all.
 struct LookedAt {
     /// Files that will be converted.
     count: usize,
-    /// Pixels of each of the first, and whether images are made of it that it is not itself.
+    /// Pixels of each of the first, and whether images are still to be made of it that it is not itself.
     first: Vec<(u64, bool)>,
 }
 
 impl LookedAt {
-    fn of(folder: &Folder) -> LookedAt {
+    fn of(folder: &Folder, is_made: impl Fn(&File) -> bool) -> LookedAt {
         let first = folder.convertible().take(LOOKED_AT).map(|file| {
             let path = folder.root.join(&file.path);
-            let is_made = matches!(file.content_type, "image/tiff" | "application/pdf");
-            (pixels(&path, file).unwrap_or(file.bytes), is_made)
+            let is_to_be_made =
+                matches!(file.content_type, "image/tiff" | "application/pdf") && !is_made(file);
+            (pixels(&path, file).unwrap_or(file.bytes), is_to_be_made)
         });
         LookedAt { first: first.collect(), count: folder.convertible().count() }
     }
@@ -107,12 +123,14 @@ impl LookedAt {
     /// Bytes of everything that is made: images in staging, which the archive shares, and in the folder of results, and smaller
     /// copies in both.
     fn result_bytes(&self) -> u64 {
-        let per_file = self.average(|pixels, is_made| {
-            let made = if is_made { pixels as f64 } else { 0.0 };
-            2.0 * BYTES_PER_PIXEL * (made + (pixels as f64).min(VARIANT_PIXELS))
-        });
-        (per_file * self.count as f64) as u64
+        (2.0 * BYTES_PER_PIXEL * self.average(coded) * self.count as f64) as u64
     }
+}
+
+/// Pixels that are coded for a file: those of the images that are made of it, and of smaller copies.
+fn coded(pixels: u64, is_to_be_made: bool) -> f64 {
+    let made = if is_to_be_made { pixels as f64 } else { 0.0 };
+    made + (pixels as f64).min(VARIANT_PIXELS)
 }
 
 /// How many pixels a file will be; none if its header does not say so. A PDF has none, and to read it takes a process with
@@ -153,9 +171,11 @@ fn times(looked_at: &LookedAt, in_flight: usize) -> Result<(Duration, Duration),
         return Ok((Duration::ZERO, Duration::ZERO));
     }
     let bounds = Bounds::default();
-    let (count, per_file) = (looked_at.count as f64, looked_at.average(|pixels, _| pixels as f64));
+    let (count, per_file) = (looked_at.count as f64, looked_at.average(coded));
+    let workers = looked_at.average(|_, is_to_be_made| if is_to_be_made { 2.0 } else { 1.0 });
     let of = |per_pixel: f64| {
-        let seconds = (per_file * per_pixel + PER_FILE.as_secs_f64()) * count / in_flight.max(1) as f64;
+        let starting = workers * PER_WORKER.as_secs_f64();
+        let seconds = (per_file * per_pixel + starting) * count / in_flight.max(1) as f64;
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     };
     let dir = tempfile::tempdir().map_err(Failure::System)?;

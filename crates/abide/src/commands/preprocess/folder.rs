@@ -7,7 +7,6 @@ use std::path::{Component, Path, PathBuf};
 
 use abide_blob::Key;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::Left;
 use crate::failure::Failure;
@@ -69,6 +68,14 @@ const TYPES: [(&str, &str); 14] = [
 const CONVERTED: [&str; 5] = ["image/tiff", "image/jpeg", "image/png", "image/webp", "application/pdf"];
 
 impl File {
+    /// One that is, or was, at a path.
+    pub(super) fn of(path: String, bytes: u64, modified_ms: i64) -> File {
+        let extension = path.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+        let known = TYPES.iter().find(|(known, _)| *known == extension);
+        let content_type = known.map_or("application/octet-stream", |(_, content_type)| content_type);
+        File { path, bytes, modified_ms, content_type }
+    }
+
     pub(in crate::commands) fn is_convertible(&self) -> bool {
         CONVERTED.contains(&self.content_type)
     }
@@ -166,18 +173,11 @@ impl Folder {
         self.files.iter().filter(|file| file.is_convertible())
     }
 
-    /// The same for the same files and the same preset, so that the same command goes on, and no other.
-    pub(in crate::commands) fn batch_id(&self, preset: &str) -> String {
-        let mut hash = Sha256::new();
-        hash.update(preset.as_bytes());
-        hash.update(self.root.as_os_str().as_encoded_bytes());
-        for file in &self.files {
-            hash.update(file.path.as_bytes());
-            hash.update(file.bytes.to_le_bytes());
-            hash.update(file.modified_ms.to_le_bytes());
-        }
-        let digest: String = hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("folder-{digest}")
+    /// Some of its files, in order.
+    pub(super) fn part(&self, files: Vec<File>) -> Folder {
+        let bytes = files.iter().map(|file| file.bytes).sum();
+        let (root, device) = (self.root.clone(), self.device);
+        Folder { root, files, bytes, device, skipped: Vec::new(), unusable: Vec::new(), closed: Vec::new() }
     }
 
     /// Where a file is in staging.
@@ -245,12 +245,6 @@ fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Strin
     if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
         return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());
     }
-    let extension = relative.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
-    let known = TYPES.iter().find(|(known, _)| *known == extension);
-    Ok(File {
-        path: relative.to_owned(),
-        bytes: metadata.len(),
-        modified_ms: metadata.mtime() * 1_000 + metadata.mtime_nsec() / 1_000_000,
-        content_type: known.map_or("application/octet-stream", |(_, content_type)| content_type),
-    })
+    let modified_ms = metadata.mtime() * 1_000 + metadata.mtime_nsec() / 1_000_000;
+    Ok(File::of(relative.to_owned(), metadata.len(), modified_ms))
 }

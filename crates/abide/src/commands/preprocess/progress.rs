@@ -30,7 +30,10 @@ impl Progress {
     }
 
     pub(in crate::commands) fn show(&mut self, status: &StatusAnswer) {
-        for phase in status.phases.iter().filter(|phase| phase.progress.tasks_total > 0) {
+        // What later phases have to do is only known when those before are over.
+        let now = status.phases.iter().position(|phase| phase.phase == status.status);
+        let known = now.map_or(status.phases.len(), |now| now + 1);
+        for phase in status.phases.iter().take(known).filter(|phase| phase.progress.tasks_total > 0) {
             match &self.bars {
                 Some(bars) => {
                     let bar = self.of_phases.entry(phase.phase.clone()).or_insert_with(|| bar(bars, phase));
@@ -46,7 +49,7 @@ impl Progress {
         let (over, total) = (over(phase), phase.progress.tasks_total);
         let part = over * PARTS / total;
         if self.said.insert(phase.phase.clone(), part).is_none_or(|said| said < part) {
-            self.output.message(&format!("{}: {over} of {total}", phase.phase), phase);
+            self.output.message(&format!("{}: {over} of {total}", title(phase)), phase);
         }
     }
 
@@ -61,9 +64,19 @@ fn over(phase: &PhaseProgress) -> u64 {
     phase.progress.tasks_completed + phase.progress.tasks_failed
 }
 
+/// What a phase works on, for people.
+fn title(phase: &PhaseProgress) -> &str {
+    match phase.phase.as_str() {
+        "TIFF_CONVERSION" => "TIFFs",
+        "PDF_SPLITTING" => "PDFs",
+        "IMAGE_PROCESSING" => "images",
+        other => other,
+    }
+}
+
 fn bar(bars: &MultiProgress, phase: &PhaseProgress) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix:17} [{bar:30}] {pos}/{len} {per_sec} {eta}");
-    let bar = bars.add(ProgressBar::new(phase.progress.tasks_total).with_prefix(phase.phase.clone()));
+    let style = ProgressStyle::with_template("{prefix:6} [{bar:30}] {pos}/{len} {per_sec} {eta}");
+    let bar = bars.add(ProgressBar::new(phase.progress.tasks_total).with_prefix(title(phase).to_owned()));
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
     bar
 }
