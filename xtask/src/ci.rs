@@ -91,6 +91,9 @@ impl Work {
                 // As `cargo clippy -- -D warnings` sets them; the odd word is clippy's separator.
                 command.env("RUSTC_WORKSPACE_WRAPPER", driver);
                 command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+                if std::env::var_os("RUST_TEST_THREADS").is_none() {
+                    command.env("RUST_TEST_THREADS", test_threads().to_string());
+                }
                 Ok(command.status()?.success())
             }
             Work::Browser => {
@@ -108,6 +111,11 @@ impl Work {
             Work::Browser => format!("{}, if it is missing and this is root", browser::INSTALL.join(" ")),
         }
     }
+}
+
+/// Many tests wait for processes that they started, so that as many as there are cores leave these idle.
+fn test_threads() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The compiler that lints: beside the cargo of the toolchain, or wherever `PATH` has it.
