@@ -26,7 +26,7 @@ fn batches_show_how_far_they_are_and_what_failed_is_tried_again() {
     );
     browser.wait(&holds("#batch-list", "No batch yet"));
 
-    let files = [("good.tif", tiff(300, 200, 1)), ("<b>torn</b>.tif", b"II*\0 and no more".to_vec())];
+    let files = [("good.tif", tiff(300, 200, 1)), ("<b>torn<i>.tif", b"II*\0 and no more".to_vec())];
     let files = files.map(|(name, bytes)| (name.to_owned(), bytes));
     send(&served, &stage_files(&staging(&place), "box7", &files));
     let batch = "[data-batch=box7]";
@@ -38,11 +38,11 @@ fn batches_show_how_far_they_are_and_what_failed_is_tried_again() {
     browser.wait(&format!(
         "document.querySelector('{batch} .thumb')?.complete && document.querySelector('{batch} .thumb').naturalWidth === 200"
     ));
-    browser.wait(&holds(&format!("{batch} .failures h4"), "<b>torn</b>.tif"));
+    browser.wait(&holds(&format!("{batch} .failures h4"), "<b>torn<i>.tif"));
     browser.wait(&holds(&format!("{batch} .failures .error"), "damaged"));
 
     // Somebody brings the file anew.
-    write(&staging(&place).join("staging/box7/folder/<b>torn</b>.tif"), &tiff(30, 20, 2));
+    write(&staging(&place).join("staging/box7/folder/<b>torn<i>.tif"), &tiff(30, 20, 2));
     browser.click(&format!("{batch} .failures button"));
     browser.wait(&holds(&format!("{batch} .counts"), "2 converted, 0 passed through, 0 failed of 2 files"));
     browser.wait(&format!("document.querySelector('{batch} .failures') === null"));

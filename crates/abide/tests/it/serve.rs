@@ -2,6 +2,8 @@
 
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -137,11 +139,14 @@ fn the_second_signal_ends_it_at_once() {
     let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000");
     let served = Served::start(&place, SERVE);
     let mut feed = Feed::of(&served);
-    let waiting = served.ok("POST /coordinator/c/queue", r#"{"message":"slow","delay":5000}"#);
+    let waiting = served.ok("POST /coordinator/c/queue", r#"{"message":"slow","delay":60000}"#);
     feed.until(|data| data["to"] == "running");
     served.signal();
     // It drains: who follows it is let go.
     feed.until_end();
+    // Within a second it would be the same word.
+    let (_sender, never) = channel::<()>();
+    assert!(never.recv_timeout(Duration::from_millis(1_100)).is_err());
     let (code, stderr) = served.terminate();
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("told to stop again: ending at once"), "{stderr}");
