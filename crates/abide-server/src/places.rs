@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Of the places, the share that is asked back at a time: a few more than one, since whoever waits is seldom alone.
 const SHARE: usize = 16;
 /// How long a connection may take to say what it wants before it is as good as idle.
-const FRESH: Duration = Duration::from_secs(1);
+const FRESH: Duration = Duration::from_secs(3);
 /// How long those who were asked may take until others are.
 const ASKED: Duration = Duration::from_millis(20);
 

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use abide_fetch::testing::{Act, Server, head, reply};
 use serde_json::json;
 
 use crate::feed::Feed;
@@ -114,15 +115,14 @@ fn workers_that_wait_keep_nobody_out() {
     let place = Place::new();
     let served = Served::start(&place, BENCH);
     let body = r#"{"worker":"w","queues":["none"],"kinds":["none"],"wait_ms":30000}"#;
-    let length = body.len();
-    let poll =
-        format!("POST /v1/lease HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n{body}");
-    let mut polls: Vec<_> = (0..800).map(|_| served.client()).collect();
-    for client in &mut polls {
-        client.send(poll.as_bytes()).unwrap();
+    let (sender, answers) = channel();
+    for mut client in (0..800).map(|_| served.client()).collect::<Vec<_>>() {
+        let sender = sender.clone();
+        // Those who are still answered when the test is over tell nobody.
+        std::thread::spawn(move || drop(sender.send(client.request("POST /v1/lease", &[], body))));
     }
-    // The last ones are sent away at once, so that their connections are free for others.
-    let turned_away = polls.last_mut().unwrap().read().unwrap();
+    // Some are sent away at once, so that their connections are free for others.
+    let turned_away = answers.iter().find_map(Result::ok).unwrap();
     assert_eq!((turned_away.status, &turned_away.json()["error"]["code"]), (429, &json!("overloaded")));
     assert_eq!(turned_away.header("retry-after"), Some("1"));
     served.ok("GET /health", "");
@@ -136,10 +136,16 @@ fn workers_that_wait_keep_nobody_out() {
 
 #[test]
 fn the_second_signal_ends_it_at_once() {
-    let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000");
+    let files = Server::start(|request| match request.path.as_str() {
+        "/robots.txt" => reply(404, &[], b""),
+        _ => Act::RawThenHold(head(200, &[("Content-Length", "10")])),
+    });
+    let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "3600000").env("ABIDE_FETCH_ALLOW_PRIVATE", "true");
     let served = Served::start(&place, SERVE);
     let mut feed = Feed::of(&served);
-    let waiting = served.ok("POST /coordinator/c/queue", r#"{"message":"slow","delay":60000}"#);
+    let payload = json!({ "artifact_id": "slow", "url": files.url("/slow") });
+    let job = json!({ "queue": "download", "kind": "download", "payload": payload });
+    served.ok("POST /v1/jobs", &job.to_string());
     feed.until(|data| data["to"] == "running");
     served.signal();
     // It drains: who follows it is let go.
@@ -152,8 +158,8 @@ fn the_second_signal_ends_it_at_once() {
     assert!(stderr.contains("told to stop again: ending at once"), "{stderr}");
 
     let served = Served::start(&place, SERVE);
-    let item = format!("GET /coordinator/c/queue/{}", waiting["workItem"]["id"].as_str().unwrap());
-    assert_eq!(served.ok(&item, "")["workItem"]["payload"]["message"], json!("slow"));
+    assert_eq!(served.ok("GET /v1/jobs/1", "")["payload"], payload);
+    served.kill();
 }
 
 #[test]
