@@ -47,8 +47,19 @@ pub(super) struct Notes {
     pub(super) total: Option<u64>,
     /// Bytes that were synced.
     pub(super) durable: u64,
-    /// Whether those are all.
-    pub(super) is_complete: bool,
+    /// What is known once they are all.
+    #[serde(flatten)]
+    pub(super) whole: Option<Whole>,
+}
+
+/// What is known of a file of which nothing is missing. With it the notes have all that a record has, and become the
+/// record by a new name: a file made and removed again for each download is what file systems are slowest at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Whole {
+    pub(super) size: u64,
+    pub(super) sha256: String,
+    /// When its last byte was written.
+    pub(super) mtime_ms: i64,
 }
 
 impl Part {
@@ -140,38 +151,43 @@ impl Part {
         Ok(self)
     }
 
-    /// Notes that nothing is missing. If power fails before the notes are on disk, the file is fetched again.
-    pub(super) fn complete(mut self) -> Result<Part, DownloadError> {
-        doing("syncing", &self.folder.part_path(), self.file.sync_all())?;
-        self.notes.total = Some(self.len);
-        self.notes.durable = self.len;
-        self.notes.is_complete = true;
-        self.write_notes(write_whole)?;
-        Ok(self)
+    /// Puts a file of which nothing is missing in its place.
+    pub(super) fn finish(self, resumed_from: u64) -> Result<Saved, DownloadError> {
+        let (part, whole) = match self.notes.whole.clone() {
+            Some(whole) => (self, whole),
+            None => self.complete()?,
+        };
+        part.install(whole, resumed_from)
     }
 
-    /// Puts the file in its place and records it. Each step may be the last before a crash: the next run takes up there.
-    pub(super) fn install(self, resumed_from: u64) -> Result<Saved, DownloadError> {
+    /// Notes that nothing is missing. If power fails before the notes are on disk, the file is fetched again.
+    fn complete(mut self) -> Result<(Part, Whole), DownloadError> {
+        doing("syncing", &self.folder.part_path(), self.file.sync_all())?;
+        let found = doing("looking at", &self.folder.part_path(), self.file.metadata())?;
+        let sha256 = hex(&self.hasher.clone().finalize());
+        let whole = Whole { size: self.len, sha256, mtime_ms: mtime_ms(&found) };
+        self.notes.durable = self.len;
+        self.notes.whole = Some(whole.clone());
+        self.write_notes(write_whole)?;
+        Ok((self, whole))
+    }
+
+    /// Puts it under its name and records it. Each step may be the last before a crash: the next run takes up there.
+    fn install(self, whole: Whole, resumed_from: u64) -> Result<Saved, DownloadError> {
         let earlier = Record::of_url(&self.folder, &self.notes.url)?;
         let file = match earlier {
             Some(record) => self.put_over(record.file)?,
             None => self.put_beside()?,
         };
         sync_dir(&self.folder.dir)?;
-        let path = self.folder.dir.join(&file);
-        let record = Record {
-            url: self.notes.url.clone(),
-            final_url: self.notes.final_url.clone(),
-            file,
-            size: self.len,
-            sha256: hex(&self.hasher.clone().finalize()),
-            mtime_ms: doing("looking at", &path, fs::symlink_metadata(&path))
-                .map(|found| mtime_ms(&found))?,
-            validators: self.notes.validators.clone(),
-            content_type: self.notes.content_type.clone(),
-            content_encoding: self.notes.content_encoding.clone(),
-        };
-        record.write(&self.folder)?;
+        let is_as_noted = file == self.notes.file;
+        let record = Record::of_whole(&self.notes, whole, file);
+        if is_as_noted {
+            let (notes, path) = (self.folder.notes_path(), self.folder.record_path());
+            doing("renaming to", &path, fs::rename(notes, &path))?;
+        } else {
+            record.write(&self.folder)?;
+        }
         let saved = record.saved(&self.folder, self.notes.status, resumed_from);
         self.remove()?;
         Ok(saved)
@@ -194,11 +210,13 @@ impl Part {
     fn take_up(mut self, notes: Notes) -> Result<Part, DownloadError> {
         let path = self.folder.part_path();
         let found = doing("looking at", &path, self.file.metadata())?;
-        let is_usable = notes.is_complete || notes.validators.for_resuming().is_some();
+        let is_usable = notes.whole.is_some() || notes.validators.for_resuming().is_some();
         if found.len() < notes.durable || !is_usable {
             return self.clear();
         }
-        doing("cutting", &path, self.file.set_len(notes.durable))?;
+        if found.len() > notes.durable {
+            doing("cutting", &path, self.file.set_len(notes.durable))?;
+        }
         let mut buffer = vec![0; CHUNK_BYTES];
         doing("reading", &path, self.file.seek(SeekFrom::Start(0)))?;
         loop {

@@ -5,7 +5,7 @@ use super::disk::{doing, hex, open_options, read_bounded, write_whole};
 use super::error::DownloadError;
 use super::file_name::is_safe_name;
 use super::folder::Folder;
-use super::part::mtime_ms;
+use super::part::{Notes, Whole, mtime_ms};
 use super::plan::Validators;
 use crate::limits::{CHUNK_BYTES, RECORD_BYTES};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,21 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// What the notes of a whole file say, which is now `file`.
+    pub(super) fn of_whole(notes: &Notes, whole: Whole, file: String) -> Record {
+        Record {
+            url: notes.url.clone(),
+            final_url: notes.final_url.clone(),
+            file,
+            size: whole.size,
+            sha256: whole.sha256,
+            mtime_ms: whole.mtime_ms,
+            validators: notes.validators.clone(),
+            content_type: notes.content_type.clone(),
+            content_encoding: notes.content_encoding.clone(),
+        }
+    }
+
     /// The record of what `url` gave before. One that cannot be read counts as none: the file is fetched again.
     pub(super) fn of_url(folder: &Folder, url: &str) -> Result<Option<Record>, DownloadError> {
         let Some(bytes) = read_bounded(&folder.record_path(), RECORD_BYTES)? else { return Ok(None) };

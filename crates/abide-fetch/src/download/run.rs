@@ -48,8 +48,8 @@ impl Run<'_> {
         let mut stream_failures = 0;
         let mut has_discarded = false;
         loop {
-            if part.notes().is_complete {
-                return finalize(on_disk(move || part.install(resumed_from))).await.map(Downloaded::Saved);
+            if part.notes().whole.is_some() {
+                return finalize(on_disk(move || part.finish(resumed_from))).await.map(Downloaded::Saved);
             }
             let plan = Plan::of(&part, record.as_ref());
             let reply = match self.ask(&plan).await {
@@ -82,8 +82,8 @@ impl Run<'_> {
             part = streamed.part;
             match streamed.broken_by {
                 None => {
-                    let install = move || part.complete()?.install(resumed_from);
-                    return finalize(on_disk(install)).await.map(Downloaded::Saved);
+                    let finish = on_disk(move || part.finish(resumed_from));
+                    return finalize(finish).await.map(Downloaded::Saved);
                 }
                 Some(error) if stream_failures < STREAM_RETRIES && error.is_worth_resuming() => {
                     stream_failures += 1
@@ -126,7 +126,7 @@ impl Run<'_> {
             file: file_name(self.download.stem.as_deref(), reply.url(), reply.headers()),
             total: reply.announced(),
             durable: 0,
-            is_complete: false,
+            whole: None,
         })
     }
 
