@@ -12,28 +12,57 @@ use serde_json::{Map, Value};
 
 /// What is known of one artifact. Fields beyond these are kept in the job's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Line")]
 pub struct Artifact {
     /// Names it: a second job for the same id changes nothing. `doi:10.1234/example`, `url:…`.
-    #[serde(alias = "id")]
     pub artifact_id: String,
     /// Where to get it.
-    #[serde(default)]
     pub url: Option<String>,
     /// Who can find out where, or did.
-    #[serde(default)]
     pub resolver_hint: Option<String>,
     /// Higher starts first.
-    #[serde(default)]
     pub priority: i32,
     /// The file's name without its extension; the id made safe if none.
-    #[serde(default)]
     pub base_stem: Option<String>,
     /// Only this content type.
-    #[serde(default)]
     pub expected_mime: Option<String>,
     /// At most so many bytes.
-    #[serde(default)]
     pub max_bytes: Option<u64>,
+}
+
+/// An artifact as it is written. `id` names it only where there is no `artifact_id`: else it is a field like others.
+#[derive(Deserialize)]
+struct Line {
+    artifact_id: Option<String>,
+    id: Option<Value>,
+    url: Option<String>,
+    resolver_hint: Option<String>,
+    #[serde(default)]
+    priority: i32,
+    base_stem: Option<String>,
+    expected_mime: Option<String>,
+    max_bytes: Option<u64>,
+}
+
+impl TryFrom<Line> for Artifact {
+    type Error = &'static str;
+
+    fn try_from(line: Line) -> Result<Artifact, &'static str> {
+        let artifact_id = match (line.artifact_id, line.id) {
+            (Some(id), _) | (None, Some(Value::String(id))) => id,
+            (None, Some(_)) => return Err("expected a string"),
+            (None, None) => return Err("it has neither artifact_id nor id"),
+        };
+        Ok(Artifact {
+            artifact_id,
+            url: line.url,
+            resolver_hint: line.resolver_hint,
+            priority: line.priority,
+            base_stem: line.base_stem,
+            expected_mime: line.expected_mime,
+            max_bytes: line.max_bytes,
+        })
+    }
 }
 
 /// A line that is no artifact.
@@ -102,7 +131,7 @@ impl Artifact {
 fn blame(payload: &Json, error: BadJson) -> BadArtifact {
     let Ok(fields) = payload.decode::<Map<String, Value>>() else { return error.into() };
     let is_bad = |(field, value): &(String, Value)| {
-        let id = (field != "id").then(|| ("artifact_id".to_owned(), Value::from("a")));
+        let id = (field != "id" || value.is_null()).then(|| ("artifact_id".to_owned(), Value::from("a")));
         let alone: Map<_, _> = id.into_iter().chain([(field.clone(), value.clone())]).collect();
         serde_json::from_value::<Artifact>(Value::Object(alone)).is_err()
     };
@@ -117,8 +146,8 @@ fn blame(payload: &Json, error: BadJson) -> BadArtifact {
 fn of_a_line(error: &str) -> String {
     [
         (" at line 1 column ", " at column "),
-        ("invalid length 0, expected struct Artifact with 7 elements", "it is not a JSON object"),
-        ("expected struct Artifact", "expected a JSON object"),
+        ("invalid length 0, expected struct Line with 8 elements", "it is not a JSON object"),
+        ("expected struct Line", "expected a JSON object"),
         ("expected u64", "expected a whole number that is not negative"),
         ("expected i32", "expected a whole number from -2147483648 to 2147483647"),
     ]
@@ -153,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn an_id_beside_the_artifact_id_is_a_field_like_others() {
+        for line in
+            [r#"{"artifact_id": "a", "id": 7}"#, r#"{"id": "https://x.example/W1", "artifact_id": "a"}"#]
+        {
+            let job = job(line);
+            assert_eq!((job.unique_key.unwrap().as_str(), job.payload.as_str()), ("a", line));
+        }
+    }
+
+    #[test]
     fn an_empty_resolver_is_none() {
         assert_eq!(job(r#"{"id": "a", "resolver_hint": ""}"#).limit_keys, []);
     }
@@ -163,18 +202,18 @@ mod tests {
             ("", "EOF while parsing a value at column 0"),
             ("{", "EOF while parsing an object at column 1"),
             ("[]", "it is not a JSON object at column 2"),
-            ("{}", "missing field `artifact_id` at column 2"),
+            ("{}", "it has neither artifact_id nor id"),
             (r#"{"artifact_id": ""}"#, "a unique key \"\" is empty"),
             (
                 r#"{"artifact_id": "a", "url": "ftp://example.org/a"}"#,
                 "url: ftp: is not followed: only http and https are",
             ),
-            (r#"{"artifact_id": "a", "id": "b"}"#, "duplicate field `artifact_id` at column 25"),
             (
                 r#"{"artifact_id": "a", "url": 7}"#,
                 "url: invalid type: integer `7`, expected a string at column 29",
             ),
-            (r#"{"id": null}"#, "id: invalid type: null, expected a string at column 11"),
+            (r#"{"id": null}"#, "it has neither artifact_id nor id"),
+            (r#"{"id": 7}"#, "id: expected a string"),
             (
                 r#"{"id": "a", "x": {}, "max_bytes": -1, "priority": 0}"#,
                 "max_bytes: invalid value: integer `-1`, expected a whole number that is not negative at column 36",

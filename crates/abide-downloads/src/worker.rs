@@ -10,7 +10,7 @@ use abide_engine::worker::{Worker, failed_for_good};
 use abide_fetch::download::Progress;
 use abide_fetch::limit_key::limit_keys;
 use abide_fetch::{Download, DownloadError, Downloaded, Fetcher};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::{Pin, pin};
@@ -95,11 +95,15 @@ impl Downloads {
         job: &mut JobContext,
         heard: &mut Heard,
     ) -> Result<Downloaded, DownloadError> {
+        let mut has_waited = false;
         loop {
             let error = match self.fetch(download, job, heard).await {
                 Err(error) => error,
                 Ok(ended) => {
                     self.hindrance.send_replace(None);
+                    if has_waited {
+                        note(job, &json!({}));
+                    }
                     return Ok(ended);
                 }
             };
@@ -107,8 +111,8 @@ impl Downloads {
             if self.hindrance.send_replace(Some(error.to_string())).is_none() {
                 tracing::warn!(target: "queue", %error, "downloads wait until this machine can take files again");
             }
-            // A note that cannot be taken is one that people do not see; the download waits all the same.
-            drop(job.progress(&json!({ "waits": error.to_string() })));
+            note(job, &json!({ "waits": error.to_string() }));
+            has_waited = true;
             tokio::select! {
                 () = job.stopped() => return Err(DownloadError::Stopped),
                 () = tokio::time::sleep(wait) => {}
@@ -140,7 +144,7 @@ impl Downloads {
         };
         let mut running = pin!(download.run_until(&self.fetcher, stop.notified(), tell));
         let mut tick = tokio::time::interval(PROGRESS_EVERY);
-        let mut is_stopping = false;
+        let (mut is_stopping, mut is_paced) = (false, false);
         loop {
             tokio::select! {
                 ended = &mut running => return ended,
@@ -157,8 +161,12 @@ impl Downloads {
                 _ = tick.tick() => {
                     let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
                     if let Some(Progress { bytes, total, .. }) = latest {
-                        // A note that cannot be taken is one that people do not see; the download goes on.
-                        drop(job.progress(&json!({ "bytes": bytes, "total": total })));
+                        note(job, &json!({ "bytes": bytes, "total": total }));
+                    } else if let Some(delay_ms) = self.fetcher.crawl_delay_ms(&download.url).filter(|_| !is_paced) {
+                        is_paced = true;
+                        let seconds = delay_ms as f64 / 1e3;
+                        let waits = format!("its host wants {seconds} s between two requests (robots.txt)");
+                        note(job, &json!({ "waits": waits }));
                     }
                 }
             }
@@ -185,6 +193,11 @@ impl Downloads {
     fn rest_ms(&self, url: &str) -> Option<i64> {
         [self.fetcher.resting_ms(url), self.fetcher.crawl_delay_ms(url)].into_iter().flatten().max()
     }
+}
+
+/// Says how far a job is. A note that cannot be taken is one that people do not see; the download goes on all the same.
+fn note(job: &JobContext, progress: &Value) {
+    drop(job.progress(progress));
 }
 
 impl Worker for Downloads {

@@ -5,6 +5,7 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use abide_core::json::Json;
 use axum::body::Body;
+use axum::body::HttpBody;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -116,6 +117,10 @@ enum Unread {
 }
 
 async fn read_whole(body: &mut Body, bound: usize) -> Result<Vec<u8>, Unread> {
+    // What announces too much need not come first.
+    if body.size_hint().lower() > bound as u64 {
+        return Err(Unread::TooLarge);
+    }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| Unread::Broken(error.to_string()))?;

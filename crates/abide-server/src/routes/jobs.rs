@@ -308,15 +308,49 @@ pub(crate) struct WhyDocument {
 struct CauseDocument {
     #[serde(flatten)]
     cause: Cause,
+    /// What a job that runs says that it waits for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<String>,
     sentence: String,
 }
 
+/// Progress of a job that waits within its attempt, for its disk or for its host: it runs, and nothing comes of it.
+#[derive(Deserialize)]
+struct Waits {
+    waits: String,
+}
+
 /// Why a job is not running: every cause that holds, for programs and for people.
-pub(crate) async fn why(State(app): State<App>, At(job): At<JobId>) -> Result<Json<WhyDocument>, ApiError> {
+pub(crate) async fn why(
+    State(app): State<App>,
+    caller: Caller,
+    At(job): At<JobId>,
+) -> Result<Json<WhyDocument>, ApiError> {
     let causes = app.engine().why(job).await?.ok_or_else(|| unknown(job))?;
     let now = app.engine().now();
-    let document = |cause| CauseDocument { sentence: sentence(&cause, now), cause };
+    let view = app.engine().job(job).await?.ok_or_else(|| unknown(job))?;
+    let is_closed = view.owner.as_ref().is_some_and(|owner| is_closed_to(caller, &owner.object));
+    let progress = view.progress.filter(|_| !is_closed);
+    let said = progress.and_then(|progress| progress.decode::<Waits>().ok()).map(|said| said.waits);
+    let document = |cause| {
+        let cause = if is_closed { without_reason(cause) } else { cause };
+        let waits = said.clone().filter(|_| matches!(cause, Cause::Running { .. }));
+        let waiting = waits.iter().map(|waits| format!(" It waits: {waits}."));
+        let sentence = [sentence(&cause, now)].into_iter().chain(waiting).collect();
+        CauseDocument { cause, waits, sentence }
+    };
     Ok(Json(WhyDocument { job, causes: causes.into_iter().map(document).collect() }))
+}
+
+/// The cause as it is told to those who may not know what the job is about.
+fn without_reason(cause: Cause) -> Cause {
+    match cause {
+        Cause::DeadLetter { failures, reason: _ } => Cause::DeadLetter { failures, reason: None },
+        Cause::BackingOff { run_at, failures, reason: _ } => {
+            Cause::BackingOff { run_at, failures, reason: None }
+        }
+        other => other,
+    }
 }
 
 #[derive(Serialize)]

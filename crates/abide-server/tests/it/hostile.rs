@@ -49,6 +49,13 @@ fn a_hundred_megabytes_are_refused_and_not_kept() {
     }
     let reply = client.read().unwrap();
     assert_eq!(reply.status, 413, "{reply}");
+    // As much is refused before it comes, whether it comes or not.
+    let mut client = server.client();
+    client
+        .send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000000\r\n\r\n")
+        .unwrap();
+    let reply = client.read().unwrap();
+    assert_eq!(reply.status, 413, "{reply}");
     server.ok("GET /ready", "");
 }
 

@@ -129,7 +129,12 @@ fn answers_about_jobs_are_as_documented() {
         body.to_string()
     };
     judge.ask("POST", "/v1/jobs/{job}/heartbeat", &at("heartbeat"), &say(json!({ "lease_ms": 5000 })));
-    judge.ask("POST", "/v1/jobs/{job}/progress", &at("progress"), &say(json!({ "progress": { "done": 1 } })));
+    judge.ask(
+        "POST",
+        "/v1/jobs/{job}/progress",
+        &at("progress"),
+        &say(json!({ "progress": { "waits": "for paper" } })),
+    );
     let limited = r#"{"queue":"q","kind":"k","limit_keys":["host:a"]}"#;
     judge.ask("POST", jobs, jobs, limited);
     for n in 1..=6 {

@@ -393,10 +393,11 @@ fn report(ended: Why, tally: &Tally, began: Instant, output: Output) -> Result<(
         Why::MaxSeconds => "The time is over, exiting",
         Why::ToldToStop => "Told to stop, exiting",
     };
-    let Ended { done, skipped, failed, to_retry, bytes, .. } = attempts;
-    let waiting = if to_retry > 0 { format!(", {to_retry} to be retried") } else { String::new() };
+    let Ended { done, skipped, failed, to_retry, handed_back, bytes } = attempts;
+    let some = |count, what| if count > 0 { format!(", {count} {what}") } else { String::new() };
+    let (waiting, given_back) = (some(to_retry, "to be retried"), some(handed_back, "given back unfinished"));
     let text = format!(
-        "\u{2713} {why}\n{done} done, {skipped} skipped, {failed} failed{waiting}; {} in {seconds:.1} s\n",
+        "\u{2713} {why}\n{done} done, {skipped} skipped, {failed} failed{waiting}{given_back}; {} in {seconds:.1} s\n",
         HumanBytes(bytes)
     );
     output.data(&text, &Ran { ended, attempts, seconds })?;
