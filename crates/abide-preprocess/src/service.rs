@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::buckets::Buckets;
 use crate::callback::Heard;
 use crate::jobs;
-use crate::launch::{Launcher, Launching};
+use crate::launch::{Fleet, Launcher, Launching};
 use crate::limits::ROOM_BYTES;
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -13,7 +13,9 @@ use crate::site::Site;
 use crate::work::{Finalize, Manifest, Start, Sweep};
 use abide_engine::registry::RegisterError;
 use abide_engine::{Engine, Registry};
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Jobs that read manifests, deliver and empty staging, each at a time.
@@ -117,6 +119,10 @@ struct Shared {
     site: watch::Sender<Option<Site>>,
     metrics: Metrics,
     heard: Heard,
+    launcher: Launcher,
+    fleet: Fleet,
+    /// How long tasks may take, by the word that says what is done.
+    timeouts: BTreeMap<&'static str, Duration>,
     hindrance: watch::Sender<Option<String>>,
 }
 
@@ -132,6 +138,11 @@ impl Service {
         let Setup { options, phases, buckets, launcher, in_flight, room_bytes, telling, worker_url } = setup;
         let shares_disk = matches!(launcher, Launcher::Local(_));
         let options = Options { delivers: !worker_url.is_empty(), shares_disk, ..options };
+        let timeout = |phase: &&'static dyn phases::Phase| {
+            let timeout_ms = options.settings_of(*phase).task_timeout_ms.unsigned_abs();
+            (phase.tag(), Duration::from_millis(timeout_ms))
+        };
+        let timeouts = phases.iter().map(timeout).collect();
         registry.object(Batch::with_phases(options, phases))?;
         let shared = Shared {
             buckets: buckets.clone(),
@@ -140,6 +151,9 @@ impl Service {
             site: watch::channel(None).0,
             metrics: Metrics::default(),
             heard: Heard::default(),
+            launcher: launcher.clone(),
+            fleet: Fleet::new(in_flight),
+            timeouts,
             hindrance: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
@@ -160,7 +174,31 @@ impl Service {
     /// The engine has started, and workers reach the routes at `url`. Jobs wait for this.
     pub fn begin(&self, engine: Engine, url: impl Into<String>) {
         let url = url.into().trim_end_matches('/').to_owned();
-        self.shared.site.send_replace(Some(Site { engine, url }));
+        let site = Site { engine, url };
+        self.shared.site.send_replace(Some(site.clone()));
+        if matches!(self.shared.launcher, Launcher::Fly(_)) {
+            let service = self.clone();
+            tokio::spawn(async move { service.keep_machines(&site).await });
+        }
+    }
+
+    /// Looks after machines that nobody watches, until the engine ends.
+    async fn keep_machines(&self, site: &Site) {
+        let Launcher::Fly(fly) = &self.shared.launcher else { return };
+        tokio::select! {
+            () = site.engine.ended() => {}
+            () = self.fleet().keep(self, site, fly) => {}
+        }
+    }
+
+    /// Machines that are there.
+    pub(crate) fn fleet(&self) -> &Fleet {
+        &self.shared.fleet
+    }
+
+    /// How long a task of this tag may take.
+    pub(crate) fn timeout_of(&self, tag: &str) -> Option<Duration> {
+        self.shared.timeouts.get(tag).copied()
     }
 
     /// Where it runs, once it does.

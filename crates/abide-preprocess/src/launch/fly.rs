@@ -1,6 +1,7 @@
 //! Workers as machines of Fly: one for each attempt, asked about until it is gone.
 
 use super::environment::Environment;
+use super::fleet::Fleet;
 use super::{Run, begin};
 use crate::callback::Waiting;
 use crate::jobs::{Ended, Order};
@@ -62,10 +63,36 @@ struct Machine {
     state: String,
 }
 
+/// A machine as it is listed.
+#[derive(Deserialize)]
+pub(super) struct Listed {
+    pub(super) id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    pub(super) config: ListedConfig,
+}
+
+#[derive(Default, Deserialize)]
+pub(super) struct ListedConfig {
+    #[serde(default)]
+    pub(super) env: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Listed {
+    /// Whether it takes up a place.
+    pub(super) fn is_there(&self) -> bool {
+        !matches!(self.state.as_str(), "destroyed" | "destroying")
+    }
+}
+
 /// What a run of a machine needs beside its order.
 pub(super) struct Reach<'a> {
     pub(super) site: &'a Site,
     pub(super) client: &'a reqwest::Client,
+    pub(super) fleet: &'a Fleet,
     /// Its callback, as soon as it comes here.
     pub(super) heard: Waiting<'a>,
 }
@@ -97,30 +124,47 @@ impl Fly {
         let Some(app) = self.apps.get(&order.tag) else {
             return not_started(format!("no Fly app is configured for {}", order.tag));
         };
-        let machines = Machines { fly: self, reach, app };
-        let id = match known {
-            Some(id) => id,
-            None => match machines.create(order, &environment).await {
-                Ok(id) => id,
-                Err(run) => return run,
-            },
+        let machines = Machines { fly: self, client: reach.client, site: reach.site, app };
+        let (id, _watched) = match known {
+            Some(id) => {
+                let watched = reach.fleet.found(&id);
+                (id, watched)
+            }
+            None => {
+                let mut watched = tokio::select! {
+                    () = job.stopped() => return Run::Stopped,
+                    room = reach.fleet.room() => room,
+                };
+                // Room may have come because nothing is to be done any more.
+                match begin(reach.site, order.batch_id.as_str(), &order.attempt, None).await {
+                    Ok(begun) if begun.go => {}
+                    Ok(_) | Err(_) => return Run::Over,
+                }
+                let id = match machines.create(order, &environment).await {
+                    Ok(id) => id,
+                    Err(run) => return run,
+                };
+                watched.is(&id);
+                (id, watched)
+            }
         };
-        match begin(reach.site, order, Some(id.clone())).await {
+        match begin(reach.site, order.batch_id.as_str(), &order.attempt, Some(id.clone())).await {
             Ok(begun) if begun.go => {}
             Ok(_) | Err(_) => {
                 machines.destroy(&id).await;
                 return Run::Over;
             }
         }
-        machines.watch(order, &id, job).await
+        machines.watch(order, &id, &reach.heard, job).await
     }
 }
 
 /// The machines of one app.
-struct Machines<'a> {
-    fly: &'a Fly,
-    reach: &'a Reach<'a>,
-    app: &'a FlyApp,
+pub(super) struct Machines<'a> {
+    pub(super) fly: &'a Fly,
+    pub(super) client: &'a reqwest::Client,
+    pub(super) site: &'a Site,
+    pub(super) app: &'a FlyApp,
 }
 
 impl Machines<'_> {
@@ -149,9 +193,9 @@ impl Machines<'_> {
                 "env": environment,
             },
         });
-        let sent = self.reach.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
+        let sent = self.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
         let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
-        match asked::<Machine>(sent, self.reach.site.engine.now()).await {
+        match asked::<Machine>(sent, self.site.engine.now()).await {
             Asked::Got(machine) => Ok(machine.id),
             Asked::TooMany { rest_ms } => {
                 let reason = "Fly answered 429: too many machines".to_owned();
@@ -168,35 +212,40 @@ impl Machines<'_> {
     }
 
     async fn named(&self, name: &str) -> Option<String> {
-        #[derive(Deserialize)]
-        struct Listed {
-            id: String,
-            name: String,
-        }
-        let sent = self.reach.client.get(self.url("")).bearer_auth(&self.fly.token).send().await;
-        match asked::<Vec<Listed>>(sent, self.reach.site.engine.now()).await {
-            Asked::Got(all) => all.into_iter().find(|machine| machine.name == name).map(|machine| machine.id),
-            Asked::Missing | Asked::Conflict | Asked::TooMany { .. } | Asked::Failed(_) => None,
+        self.list().await?.into_iter().find(|machine| machine.name == name).map(|machine| machine.id)
+    }
+
+    /// All that are there; nothing if they cannot be listed now.
+    pub(super) async fn list(&self) -> Option<Vec<Listed>> {
+        let sent = self.client.get(self.url("")).bearer_auth(&self.fly.token).send().await;
+        match asked::<Vec<Listed>>(sent, self.site.engine.now()).await {
+            Asked::Got(all) => Some(all),
+            Asked::Missing | Asked::Conflict | Asked::TooMany { .. } => None,
+            Asked::Failed(reason) => {
+                tracing::warn!(target: "preprocess", app = self.app.app, reason, "machines cannot be listed");
+                None
+            }
         }
     }
 
     /// Asks about a machine until it is gone, its task is over, or its time is up.
-    async fn watch(&self, order: &Order, id: &str, job: &mut JobContext) -> Run {
+    async fn watch(&self, order: &Order, id: &str, heard: &Waiting<'_>, job: &mut JobContext) -> Run {
         let ends_at = Instant::now() + Duration::from_millis(order.timeout_ms.unsigned_abs());
         let mut heard_at = Instant::now();
         loop {
             tokio::select! {
                 () = job.stopped() => {
                     // Whether we are stopping or the task is: one that goes on knows its machine.
-                    return match begin(self.reach.site, order, None).await {
-                        Ok(begun) if begun.go => Run::Stopped,
-                        Ok(_) | Err(_) => { self.destroy(id).await; Run::Stopped }
-                    };
+                    let asked = begin(self.site, order.batch_id.as_str(), &order.attempt, None).await;
+                    if asked.is_ok_and(|begun| !begun.go) {
+                        self.destroy(id).await;
+                    }
+                    return Run::Stopped;
                 }
-                () = self.reach.heard.came() => {}
+                () = heard.came() => {}
                 () = tokio::time::sleep(self.fly.poll) => {}
             }
-            match begin(self.reach.site, order, None).await {
+            match begin(self.site, order.batch_id.as_str(), &order.attempt, None).await {
                 Ok(begun) if begun.go => {}
                 Ok(_) => {
                     self.destroy(id).await;
@@ -211,8 +260,8 @@ impl Machines<'_> {
                 return Run::Ended(Ended::Failed { reason });
             }
             let path = format!("/{id}");
-            let sent = self.reach.client.get(self.url(&path)).bearer_auth(&self.fly.token).send().await;
-            let gone = match asked::<Machine>(sent, self.reach.site.engine.now()).await {
+            let sent = self.client.get(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+            let gone = match asked::<Machine>(sent, self.site.engine.now()).await {
                 Asked::Got(machine) => {
                     heard_at = Instant::now();
                     is_gone(&machine.state).then_some(machine.state)
@@ -231,20 +280,21 @@ impl Machines<'_> {
         }
     }
 
-    /// Destroys a machine. One that is gone is fine.
-    async fn destroy(&self, id: &str) {
+    /// Destroys a machine. One that is gone is fine. Whether it is gone; one that is not is found again, and asked about again.
+    pub(super) async fn destroy(&self, id: &str) -> bool {
         let path = format!("/{id}?force=true");
-        let sent = self.reach.client.delete(self.url(&path)).bearer_auth(&self.fly.token).send().await;
-        match asked::<serde_json::Value>(sent, self.reach.site.engine.now()).await {
-            Asked::Got(_) | Asked::Missing => {}
+        let sent = self.client.delete(self.url(&path)).bearer_auth(&self.fly.token).send().await;
+        match asked::<serde_json::Value>(sent, self.site.engine.now()).await {
+            Asked::Got(_) | Asked::Missing => return true,
             Asked::Conflict => tracing::debug!(target: "preprocess", machine = id, "being destroyed"),
             Asked::TooMany { .. } => {
-                tracing::warn!(target: "preprocess", machine = id, "not destroyed: Fly answered 429; it destroys itself when it ends");
+                tracing::warn!(target: "preprocess", machine = id, "not destroyed: Fly answered 429; it is asked again");
             }
             Asked::Failed(reason) => {
-                tracing::warn!(target: "preprocess", machine = id, reason, "not destroyed; it destroys itself when it ends");
+                tracing::warn!(target: "preprocess", machine = id, reason, "not destroyed; Fly is asked again");
             }
         }
+        false
     }
 }
 

@@ -1,15 +1,17 @@
 //! Launchers: what runs a worker for one attempt of a task, here or elsewhere.
 
 mod environment;
+mod fleet;
 mod fly;
 mod local;
 
+pub(crate) use fleet::Fleet;
 use fly::Reach;
 pub use fly::{Fly, FlyApp};
 pub use local::{Local, Rooms};
 
 use crate::buckets::Buckets;
-use crate::calls::{BeginAnswer, Call};
+use crate::calls::{AttemptRef, BeginAnswer, Call};
 use crate::jobs::{Ended, Order, launch_limit};
 use crate::limits::ROOM_REST_MS;
 use crate::service::{Service, Telling};
@@ -124,7 +126,7 @@ impl Launching {
         if let Some(reason) = self.no_room() {
             return finish(&order, Run::NotStarted { reason, rest_ms: Some(ROOM_REST_MS) });
         }
-        let begun = match begin(&site, &order, None).await {
+        let begun = match begin(&site, order.batch_id.as_str(), &order.attempt, None).await {
             Ok(BeginAnswer { go: false, .. }) => return skipped("the task is over"),
             Ok(begun) => begun,
             Err(CallError::Refused(no)) => return skipped(no.message),
@@ -149,7 +151,7 @@ impl Launching {
             Launcher::Fly(fly) => match self.client() {
                 Ok(client) => {
                     let heard = self.service.heard().wait_for(&order.attempt.task_id);
-                    let reach = Reach { site: &site, client, heard };
+                    let reach = Reach { site: &site, client, fleet: self.service.fleet(), heard };
                     fly.run(&reach, &order, environment, begun.machine_id, job).await
                 }
                 Err(reason) => Run::NotStarted { reason, rest_ms: None },
@@ -177,9 +179,13 @@ fn finish(order: &Order, run: Run) -> Finish {
 }
 
 /// Asks whether the attempt is to be made, and says what is at it.
-async fn begin(site: &Site, order: &Order, machine_id: Option<String>) -> Result<BeginAnswer, CallError> {
-    let call = Call::Begin { attempt: order.attempt.clone(), machine_id };
-    site.ask(order.batch_id.as_str(), &call).await
+async fn begin(
+    site: &Site,
+    batch: &str,
+    attempt: &AttemptRef,
+    machine_id: Option<String>,
+) -> Result<BeginAnswer, CallError> {
+    site.ask(batch, &Call::Begin { attempt: attempt.clone(), machine_id }).await
 }
 
 impl Worker for Launching {

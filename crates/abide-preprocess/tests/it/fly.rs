@@ -23,6 +23,14 @@ use std::time::Duration;
 struct Seen {
     /// Names of machines, in the order of their ids.
     machines: Vec<String>,
+    /// What they were told, in the same order.
+    envs: Vec<Value>,
+    /// How often they were listed.
+    lists: u32,
+    /// Whether all go on for ever and say nothing.
+    all_mute: bool,
+    /// So many times they are not destroyed.
+    destroy_fails: u32,
     /// Machines that ended by themselves.
     ended: BTreeSet<String>,
     destroyed: BTreeSet<String>,
@@ -43,8 +51,9 @@ struct Seen {
 }
 
 impl Seen {
-    fn machine(&mut self, name: &str) -> String {
-        self.machines.push(name.to_owned());
+    fn machine(&mut self, body: &Value) -> String {
+        self.machines.push(body["name"].as_str().unwrap().to_owned());
+        self.envs.push(body["config"]["env"].clone());
         self.most = self.most.max(self.machines.len() - self.destroyed.len());
         format!("machine{}", self.machines.len())
     }
@@ -100,7 +109,7 @@ async fn create(
         if seen.answer_lost {
             // The machine is started, and whoever asked for it never hears of it.
             seen.answer_lost = false;
-            seen.machine(body["name"].as_str().unwrap());
+            seen.machine(&body);
             seen.unnoted = Some(body);
             return Err((StatusCode::INTERNAL_SERVER_ERROR, [("x-reason", "the answer is lost")]));
         }
@@ -108,9 +117,13 @@ async fn create(
             return Err((StatusCode::CONFLICT, [("x-reason", "the name is taken")]));
         }
         let made = if seen.liar == body["name"].as_str() { Made::Claimed } else { Made::Uploaded };
-        (seen.machine(body["name"].as_str().unwrap()), !seen.all_live, made)
+        (seen.machine(&body), !seen.all_live, made)
     };
-    if standin.seen.lock().unwrap().mute == body["name"].as_str() {
+    let is_mute = {
+        let seen = standin.seen.lock().unwrap();
+        seen.all_mute || seen.mute == body["name"].as_str()
+    };
+    if is_mute {
         return Ok(Json(json!({ "id": id, "state": "created" })));
     }
     // The first machine of the second file dies without a word.
@@ -147,12 +160,16 @@ fn work(service: &Service, env: &Value, made: Made) {
 
 /// Lists machines; the one that nobody noted goes on once it is found.
 async fn list(State(standin): State<StandIn>) -> Json<Value> {
-    let seen = standin.seen.lock().unwrap();
+    let mut seen = standin.seen.lock().unwrap();
+    seen.lists += 1;
     if let Some(unnoted) = &seen.unnoted {
         work(&standin.service, &unnoted["config"]["env"], Made::Uploaded);
     }
-    let listed = (1..).zip(&seen.machines);
-    let listed = listed.map(|(number, name)| json!({ "id": format!("machine{number}"), "name": name }));
+    let listed = (1..).zip(seen.machines.iter().zip(&seen.envs)).map(|(number, (name, env))| {
+        let (id, config) = (format!("machine{number}"), json!({ "env": env }));
+        let state = if seen.destroyed.contains(&id) { "destroyed" } else { "started" };
+        json!({ "id": id, "name": name, "state": state, "config": config })
+    });
     Json(listed.collect())
 }
 
@@ -161,9 +178,14 @@ async fn show(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Va
     Json(json!({ "id": id, "state": if ended { "stopped" } else { "started" } }))
 }
 
-async fn destroy(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
-    standin.seen.lock().unwrap().destroyed.insert(id);
-    Json(json!({ "ok": true }))
+async fn destroy(State(standin): State<StandIn>, Path(id): Path<String>) -> Result<Json<Value>, StatusCode> {
+    let mut seen = standin.seen.lock().unwrap();
+    if seen.destroy_fails > 0 {
+        seen.destroy_fails -= 1;
+        return Err(StatusCode::SERVICE_UNAVAILABLE);
+    }
+    seen.destroyed.insert(id);
+    Ok(Json(json!({ "ok": true })))
 }
 
 async fn callback(
@@ -213,29 +235,82 @@ async fn stage(service: &Service, count: u32) -> QueueMessage {
     QueueMessage::read(&message).unwrap()
 }
 
+/// Fly and our routes, and an engine that uses them until it is stopped.
+struct World {
+    dir: tempfile::TempDir,
+    store: MemoryStore,
+    standin: Option<StandIn>,
+    seen: Arc<Mutex<Seen>>,
+    poll: Duration,
+    timeout_ms: i64,
+}
+
+/// What runs in a world.
+struct Running {
+    service: Service,
+    engine: Engine,
+    serving: tokio::task::JoinHandle<std::io::Result<()>>,
+}
+
+impl World {
+    fn new(poll: Duration, timeout_ms: i64, seen: Seen) -> World {
+        let (dir, seen) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(seen)));
+        World { dir, store: MemoryStore::new(), standin: None, seen, poll, timeout_ms }
+    }
+
+    async fn start(&mut self) -> Running {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut registry = Registry::new();
+        let setup = setup(self.dir.path(), address, self.poll, self.timeout_ms);
+        let service = Service::register(&mut registry, setup).unwrap();
+        let standin = StandIn { seen: Arc::clone(&self.seen), service: service.clone() };
+        let router = Router::new()
+            .route("/v1/apps/tiffs/machines", post(create).get(list))
+            .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
+            .route("/preprocess/callback/{batch}/{task}", post(callback))
+            .with_state(standin.clone());
+        self.standin = Some(standin);
+        let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+        let engine = Engine::start(Box::new(self.store.clone()), registry, EngineOptions::default()).unwrap();
+        service.begin(engine.clone(), format!("http://{address}/preprocess"));
+        Running { service, engine, serving }
+    }
+
+    /// Waits until this holds.
+    async fn until(&self, holds: impl Fn(&Seen) -> bool) {
+        let held = async {
+            while !holds(&self.seen.lock().unwrap()) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), held).await.unwrap();
+    }
+}
+
+impl Running {
+    async fn submit(&self, count: u32) {
+        let message = stage(&self.service, count).await;
+        let start = Call::Start(Box::new(message));
+        self.service.site().await.ask::<StartAnswer>("fly", &start).await.unwrap();
+    }
+
+    async fn stop(self) {
+        self.engine.stop().await;
+        self.serving.abort();
+    }
+}
+
 /// Takes a batch of so many files through machines, four at a time, that are asked about every `poll`.
 async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
-    let dir = tempfile::tempdir().unwrap();
     // One that nobody hears of is past its time at once.
     let timeout_ms = if seen.mute.is_some() { 1 } else { 60_000 };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut registry = Registry::new();
-    let service = Service::register(&mut registry, setup(dir.path(), address, poll, timeout_ms)).unwrap();
-    let standin = StandIn { seen: Arc::new(Mutex::new(seen)), service: service.clone() };
-    let router = Router::new()
-        .route("/v1/apps/tiffs/machines", post(create).get(list))
-        .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
-        .route("/preprocess/callback/{batch}/{task}", post(callback))
-        .with_state(standin.clone());
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
-    let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default()).unwrap();
-    service.begin(engine.clone(), format!("http://{address}/preprocess"));
-    let site = service.site().await;
-    let message = stage(&service, count).await;
+    let mut world = World::new(poll, timeout_ms, seen);
+    let running = world.start().await;
     let object = ObjectKey::new("preprocess", "fly").unwrap();
-    let mut log = engine.follow(object, abide_core::log::Seq(0));
-    site.ask::<StartAnswer>("fly", &Call::Start(Box::new(message))).await.unwrap();
+    let mut log = running.engine.follow(object, abide_core::log::Seq(0));
+    running.submit(count).await;
+    let site = running.service.site().await;
     let status = loop {
         log.next().await.unwrap();
         let status: StatusAnswer = site.ask("fly", &Call::Status).await.unwrap();
@@ -245,9 +320,40 @@ async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
     };
     let done = ("DONE", u64::from(count));
     assert_eq!((status.status.as_str(), status.inputs.converted), done, "{status:?}");
-    engine.stop().await;
-    serving.abort();
-    std::mem::take(&mut *standin.seen.lock().unwrap())
+    if world.seen.lock().unwrap().mute.is_some() {
+        world.until(|seen| seen.destroyed.len() == seen.machines.len()).await;
+    }
+    running.stop().await;
+    std::mem::take(&mut *world.seen.lock().unwrap())
+}
+
+#[tokio::test]
+async fn machines_that_were_started_before_count_and_a_reset_destroys_them() {
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_mute: true, ..Seen::default() };
+    let mut world = World::new(Duration::from_millis(10), 3_600_000, calm);
+    let running = world.start().await;
+    running.submit(30).await;
+    world.until(|seen| seen.machines.len() == 4).await;
+    running.stop().await;
+    let before = world.seen.lock().unwrap().lists;
+
+    let running = world.start().await;
+    // Twice looked at since: whoever wanted to start another has had room, if there was any.
+    world.until(|seen| seen.lists >= before + 3).await;
+    assert_eq!(world.seen.lock().unwrap().most, 4);
+    let site = running.service.site().await;
+    site.ask::<abide_preprocess::calls::OkAnswer>("fly", &Call::Reset).await.unwrap();
+    world.until(|seen| seen.destroyed.len() == 4).await;
+    running.stop().await;
+    assert_eq!(world.seen.lock().unwrap().machines.len(), 4);
+}
+
+#[tokio::test]
+async fn a_machine_that_is_not_destroyed_at_first_is_destroyed_later() {
+    let mute = Some("tiff-fly_tiff_0000001");
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, mute, destroy_fails: 2, ..Seen::default() };
+    let seen = run(1, Duration::from_millis(100), calm).await;
+    assert_eq!(seen.destroyed.len(), seen.machines.len());
 }
 
 #[tokio::test]
