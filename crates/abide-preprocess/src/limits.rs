@@ -32,6 +32,8 @@ pub const INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 pub const REPORT_PAGES: usize = 10_000;
 /// Bytes of a callback: a report of that many pages with texts, under names as long as people give.
 pub const REPORT_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of what a report says of its performance; more is not kept.
+pub const PERFORMANCE_BYTES: usize = 16 * 1024;
 /// Pages of a report that one call brings and one row holds. One turn writes the files that they become: an image and a text
 /// each, a row for either, and two for a task about it.
 pub const PAGES_PER_PART: usize = 100;

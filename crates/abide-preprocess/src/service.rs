@@ -9,11 +9,13 @@ use crate::limits::ROOM_BYTES;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::phases::{self, Phases};
+use crate::places::Places;
 use crate::site::Site;
 use crate::work::{Finalize, Manifest, Start, Sweep};
 use abide_engine::registry::RegisterError;
 use abide_engine::{Engine, Registry};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// Jobs that read manifests, deliver and empty staging, each at a time.
@@ -117,6 +119,7 @@ struct Shared {
     site: watch::Sender<Option<Site>>,
     metrics: Metrics,
     heard: Heard,
+    places: Places,
     hindrance: watch::Sender<Option<String>>,
 }
 
@@ -140,6 +143,7 @@ impl Service {
             site: watch::channel(None).0,
             metrics: Metrics::default(),
             heard: Heard::default(),
+            places: Places::new(in_flight),
             hindrance: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
@@ -150,7 +154,7 @@ impl Service {
             let finalize = Finalize { service: service.clone(), worker_url };
             registry.worker(jobs::QUEUE, jobs::FINALIZE, SLOTS, finalize)?;
         }
-        let launching = Launching::new(service.clone(), launcher, in_flight, room_bytes, telling);
+        let launching = Launching::new(service.clone(), launcher, room_bytes, telling);
         for phase in phases {
             registry.worker(jobs::QUEUE, phase.tag(), in_flight, launching.clone())?;
         }
@@ -218,6 +222,19 @@ impl Service {
     /// Who waits for callbacks.
     pub(crate) fn heard(&self) -> &Heard {
         &self.shared.heard
+    }
+
+    /// Where workers are.
+    pub(crate) fn places(&self) -> &Places {
+        &self.shared.places
+    }
+
+    /// Before the engine stops: starts no more workers, and lets those of this machine that are at it finish and call back, for
+    /// at most so long; then they are stopped, which uses up no attempt. Machines elsewhere go on, and are found again.
+    pub async fn wind_down(&self, patience: Duration) {
+        if self.shares_disk() {
+            self.places().end(patience).await;
+        }
     }
 
     /// What is counted.
