@@ -11,8 +11,8 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::local::LocalFileSystem;
 use object_store::signer::Signer as _;
 use object_store::{
-    Attribute, Attributes, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMultipartOptions,
-    PutOptions, PutPayload, WriteMultipart,
+    Attribute, Attributes, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMultipartOptions, PutOptions, PutPayload, WriteMultipart,
 };
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -35,6 +35,14 @@ pub struct Found {
     pub key: String,
     /// Its size.
     pub bytes: u64,
+    /// A word that changes with its bytes, in quotes, if its bucket has one.
+    pub etag: Option<String>,
+}
+
+impl Found {
+    fn of(meta: ObjectMeta) -> Found {
+        Found { key: meta.location.to_string(), bytes: meta.size, etag: meta.e_tag }
+    }
 }
 
 /// How a bucket of an S3 service is reached.
@@ -244,13 +252,13 @@ impl Bucket {
     /// A blob's size.
     pub async fn head(&self, key: &Key) -> Result<Found, BlobError> {
         let meta = self.store().head(key.path()).await.map_err(|error| BlobError::at(key, error))?;
-        Ok(Found { key: key.to_string(), bytes: meta.size })
+        Ok(Found::of(meta))
     }
 
     /// A blob's bytes as they come.
     pub async fn get(&self, key: &Key) -> Result<(Found, ByteStream), BlobError> {
         let got = self.store().get(key.path()).await.map_err(|error| BlobError::at(key, error))?;
-        let found = Found { key: key.to_string(), bytes: got.meta.size };
+        let found = Found::of(got.meta.clone());
         let at = key.clone();
         let stream = got.into_stream().map_err(move |error| BlobError::at(&at, error));
         Ok((found, Box::pin(stream)))
@@ -302,8 +310,7 @@ impl Bucket {
     pub fn list(&self, prefix: &Key) -> impl Stream<Item = Result<Found, BlobError>> + Send + 'static {
         let at = prefix.clone();
         let list = self.store().list(Some(prefix.path()));
-        list.map_ok(|meta| Found { key: meta.location.to_string(), bytes: meta.size })
-            .map_err(move |error| BlobError::at(&at, error))
+        list.map_ok(Found::of).map_err(move |error| BlobError::at(&at, error))
     }
 
     /// Deletes every blob whose key begins with the segments of `prefix`, and gives how many there were.

@@ -157,7 +157,7 @@ fn convert<'a>(
     let (image, width, height, kind) = match &surveyed.copyable {
         Some(copy) => (copy.bytes.clone(), copy.width, copy.height, PageKind::Copied),
         None => {
-            let plan = plan(&surveyed, settings);
+            let plan = plan(page, &surveyed, settings, bounds);
             let raster = draw(page, cache, &plan, bounds)?;
             let resolution = Resolution { across: plan.resolution, down: plan.resolution, per: Length::Inch };
             let attached = Attached::new(None, Some(resolution), raster.colour);
@@ -175,8 +175,9 @@ fn convert<'a>(
     Ok(PageFile { page: number, path, bytes: image.len() as u64, width, height, kind, text })
 }
 
-/// A scan is drawn so that its pixels fall on pixels.
-fn plan(surveyed: &Survey, settings: PdfSettings) -> Plan {
+/// A scan is drawn so that its pixels fall on pixels, and a page that images cover so that nothing of the finest is lost, if there
+/// is room for that.
+fn plan(page: &Page<'_>, surveyed: &Survey, settings: PdfSettings, bounds: &Bounds) -> Plan {
     match surveyed.scan {
         Some(scan) => Plan {
             across: scan.across,
@@ -185,10 +186,35 @@ fn plan(surveyed: &Survey, settings: PdfSettings) -> Plan {
             kind: PageKind::Converted,
         },
         None => {
-            let scale = f32::from(settings.dpi.max(1)) / POINTS_PER_INCH;
-            Plan { across: scale, down: scale, resolution: settings.dpi, kind: PageKind::Rendered }
+            let set = f32::from(settings.dpi.max(1)) / POINTS_PER_INCH;
+            let finest = surveyed
+                .finest
+                .filter(|finest| *finest > set && measure(page, (*finest, *finest), bounds).is_ok());
+            let scale = finest.unwrap_or(set);
+            let resolution = (scale * POINTS_PER_INCH).round().clamp(1.0, 65_535.0) as u16;
+            Plan { across: scale, down: scale, resolution, kind: PageKind::Rendered }
         }
     }
+}
+
+/// Whether a page may be drawn at this scale.
+fn measure(page: &Page<'_>, (across, down): (f32, f32), bounds: &Bounds) -> Result<(), MediaError> {
+    let (width, height) = page.render_dimensions();
+    let (width, height) = (f64::from(width * across), f64::from(height * down));
+    if !(width >= 1.0 && height >= 1.0) {
+        return Err(MediaError::damaged(format!("a page measures {width} × {height} pixels")));
+    }
+    within("the longer side of a page in pixels", width.max(height).ceil() as u64, SIDE)?;
+    let pixels = (width * height).ceil() as u64;
+    within("the page in pixels", pixels, bounds.pixels)?;
+    within("the memory to draw a page in bytes", drawing_memory(pixels), bounds.memory_bytes)
+}
+
+/// The library leaves out a part of a pixel: a side that lacks next to nothing of a whole number of them gets it.
+fn whole(points: f32, scale: f32) -> f32 {
+    let pixels = points * scale;
+    let missing = pixels.round() - pixels;
+    if missing > 0.0 && missing < 0.02 { (pixels.round() + 0.004) / points } else { scale }
 }
 
 fn draw<'a>(
@@ -197,16 +223,10 @@ fn draw<'a>(
     plan: &Plan,
     bounds: &Bounds,
 ) -> Result<Raster, MediaError> {
+    measure(page, (plan.across, plan.down), bounds)?;
     let (width, height) = page.render_dimensions();
-    let (width, height) = (f64::from(width * plan.across), f64::from(height * plan.down));
-    if !(width >= 1.0 && height >= 1.0) {
-        return Err(MediaError::damaged(format!("a page measures {width} × {height} pixels")));
-    }
-    within("the longer side of a page in pixels", width.max(height).ceil() as u64, SIDE)?;
-    let pixels = (width * height).ceil() as u64;
-    within("the page in pixels", pixels, bounds.pixels)?;
-    within("the memory to draw a page in bytes", drawing_memory(pixels), bounds.memory_bytes)?;
-    let shown = PixmapSettings { x_scale: plan.across, y_scale: plan.down, bg_color: WHITE };
+    let (x_scale, y_scale) = (whole(width, plan.across), whole(height, plan.down));
+    let shown = PixmapSettings { x_scale, y_scale, bg_color: WHITE };
     let pixmap =
         hayro::render(page, cache, &InterpreterSettings::default(), &RenderSettings::default(), &shown);
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));

@@ -122,7 +122,8 @@ impl Batch {
             report.check_count(pages)
         });
         let accepted = || self.phases[task.phase].accepts(&task.input, report);
-        report.outside_of(prefix).or_else(|| paged.and_then(|()| accepted()).err())
+        let sound = paged.and_then(|()| accepted()).and_then(|()| report.check_names());
+        report.outside_of(prefix).or_else(|| sound.err())
     }
 
     /// Pages of a report that is too long for one call. Those of an attempt that is over are not taken.

@@ -434,7 +434,7 @@ fn end(turn: &mut Turn<'_>, mut state: State, error: String) -> Result<(), Halt<
     let now = turn.now();
     let phase = Some(state.shown());
     for counts in &mut state.counts {
-        counts.live = 0;
+        (counts.live, counts.begun) = (0, 0);
     }
     turn.clear_alarm(TICK)?;
     turn.clear_alarm(SWEEP)?;

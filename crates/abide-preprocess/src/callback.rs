@@ -3,12 +3,13 @@
 
 use crate::calls::{AttemptRef, Call, HaveAnswer, OkAnswer};
 use crate::jobs;
-use crate::limits::{PAGES_PER_PART, PART_BYTES, REPORT_PAGES};
+use crate::limits::{PAGES_PER_PART, PART_BYTES, PERFORMANCE_BYTES, REPORT_PAGES};
 use crate::made;
 use crate::report::{PageOutput, Report, ReportStatus};
 use crate::service::Service;
 use crate::site::Site;
 use abide_blob::BlobError;
+use abide_core::limits::cut_reason;
 use abide_engine::CallError;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,6 +86,7 @@ impl Service {
         // Nobody else is told what is in the buckets; the batch says what is wrong with such a report.
         let is_proven = jobs::verify(&self.buckets().signer, batch, &attempt, &signature);
         let report = if is_proven { self.believable(report).await? } else { report };
+        let report = cut(report);
         let succeeded = report.status == ReportStatus::Success;
         let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
         let task_id = attempt.task_id.clone();
@@ -117,6 +119,14 @@ impl Service {
             None => Ok(report),
         }
     }
+}
+
+/// A report without what is longer than anybody reads, and than a call takes.
+fn cut(mut report: Report) -> Report {
+    report.error = report.error.map(|reason| cut_reason(&reason).to_owned());
+    report.made.performance =
+        report.made.performance.filter(|numbers| numbers.to_string().len() <= PERFORMANCE_BYTES);
+    report
 }
 
 async fn bring(

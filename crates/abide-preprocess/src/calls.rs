@@ -191,7 +191,7 @@ pub struct PhaseProgress {
     /// Its tasks.
     #[serde(flatten)]
     pub progress: Progress,
-    /// Those with launchers.
+    /// Those that a worker has begun.
     pub in_flight: u64,
 }
 

@@ -181,13 +181,14 @@ impl<'a> Flow<'a> {
         event: TaskEvent,
     ) -> Result<bool, Halt<No>> {
         let was_over = task.status.is_over();
-        match task.after(attempt, event, turn.now()) {
-            None => Ok(false),
-            Some(Moved::Same(after)) => {
+        let Some(moved) = task.after(attempt, event, turn.now()) else { return Ok(false) };
+        self.count_begun(task, moved.task());
+        match moved {
+            Moved::Same(after) => {
                 turn.put(&task_key(after.phase, &after.place), &after)?;
                 Ok(true)
             }
-            Some(Moved::Another(after)) => {
+            Moved::Another(after) => {
                 if was_over {
                     let counts = &mut self.state.counts[after.phase];
                     counts.failed -= 1;
@@ -204,13 +205,21 @@ impl<'a> Flow<'a> {
                 self.launch(turn, &after, pause_ms.max(backoff_ms))?;
                 Ok(true)
             }
-            Some(Moved::Over(mut after)) => {
+            Moved::Over(mut after) => {
                 turn.delete(&live_key(after.phase, &after.place));
                 self.over(turn, &mut after)?;
                 turn.put(&task_key(after.phase, &after.place), &after)?;
                 Ok(true)
             }
         }
+    }
+
+    /// Counts a task that a worker has begun, as long as that is so.
+    fn count_begun(&mut self, before: &Task, after: &Task) {
+        let is_begun = |task: &Task| u64::from(task.status == TaskStatus::Processing);
+        let begun = &mut self.state.counts[after.phase].begun;
+        // A batch of a version that did not count them has more such tasks than it knows of.
+        *begun = begun.saturating_sub(is_begun(before)) + is_begun(after);
     }
 
     /// A task is over: its file becomes what the phase makes of it, and goes on to later phases.

@@ -43,6 +43,7 @@ mod metrics;
 mod options;
 mod parts;
 pub mod phases;
+mod places;
 mod refusal;
 pub mod report;
 mod rows;

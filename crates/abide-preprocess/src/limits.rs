@@ -18,6 +18,8 @@ pub const CANCELLED_PER_TURN: usize = 300;
 pub const PAGE_ITEMS: usize = 500;
 /// Bytes of a batch's id.
 pub const BATCH_ID_BYTES: usize = 128;
+/// What a task may take beside its phase's time for each whole MiB of its input: volumes of many pages take longer than pages.
+pub const TASK_MS_PER_MIB: i64 = 10_000;
 /// Attempts to start a machine or process for one attempt of a task.
 pub const LAUNCH_ATTEMPTS: u32 = 5;
 /// Attempts to read a manifest: a message's delivery and three more.
@@ -32,6 +34,8 @@ pub const INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 pub const REPORT_PAGES: usize = 10_000;
 /// Bytes of a callback: a report of that many pages with texts, under names as long as people give.
 pub const REPORT_BYTES: usize = 8 * 1024 * 1024;
+/// Bytes of what a report says of its performance; more is not kept.
+pub const PERFORMANCE_BYTES: usize = 16 * 1024;
 /// Pages of a report that one call brings and one row holds. One turn writes the files that they become: an image and a text
 /// each, a row for either, and two for a task about it.
 pub const PAGES_PER_PART: usize = 100;

@@ -3,6 +3,7 @@
 use crate::file::ProcessableFile;
 use crate::limits::FILE_BYTES;
 use crate::message::{BatchId, QueueMessage};
+use crate::phases::image::usual_ref;
 use abide_blob::Key;
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +58,12 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
             if !keys.insert(entry.r2_key.clone()) {
                 return Err(bad("is listed twice".to_owned()));
             }
-            if let Some(wrong) = wrong_name(&entry.file_name).or_else(|| wrong_path(&entry.logical_path)) {
+            let wrong = wrong_name(&entry.file_name)
+                .map(|wrong| format!("has the file_name {wrong}"))
+                .or_else(|| wrong_path(&entry.logical_path))
+                .or_else(|| wrong_word("content_type", &entry.content_type))
+                .or_else(|| wrong_word("cid", entry.cid.as_deref().unwrap_or_default()));
+            if let Some(wrong) = wrong {
                 return Err(bad(wrong));
             }
             let file = ProcessableFile {
@@ -82,9 +88,14 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
 }
 
 /// What is wrong with the name of a file, which names what is made of it.
-fn wrong_name(name: &str) -> Option<String> {
+pub(crate) fn wrong_name(name: &str) -> Option<String> {
     let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']);
-    (!is_name).then(|| format!("has the file_name {name:?}, which is not the name of a file"))
+    (!is_name).then(|| format!("{name:?}, which is not the name of a file"))
+}
+
+/// What is wrong with what workers are told in their environment.
+fn wrong_word(field: &str, word: &str) -> Option<String> {
+    word.contains(char::is_control).then(|| format!("has the {field} {word:?}, with a control character"))
 }
 
 /// What is wrong with a path at which others will put things.
@@ -94,12 +105,15 @@ fn wrong_path(path: &str) -> Option<String> {
         .then(|| format!("has the logical_path {path:?}, which is not a path below the root of the batch"))
 }
 
-/// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on; where another file has or gets such a key, outputs are
-/// named after the whole file name.
+/// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on, and `a.jpg` becomes `a.jpg.ref.json`; where another file has
+/// or gets such a key, outputs are named after the whole file name, and refs get a number.
 fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
     for file in files {
         let tiff = crate::phases::tiff::stem(&file.r2_key);
-        let Some(stem) = tiff.or_else(|| crate::phases::pdf::stem(&file.r2_key)) else { continue };
+        let Some(stem) = tiff.or_else(|| crate::phases::pdf::stem(&file.r2_key)) else {
+            file.output_r2_key = other_ref(&file.r2_key, keys);
+            continue;
+        };
         let candidates = (1..).map(|n| match n {
             1 => stem.to_owned(),
             2 => file.r2_key.clone(),
@@ -109,11 +123,23 @@ fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
             let pages = format!("{stem}-p");
             let named_so = keys.range(pages.clone()..).take_while(|key| key.starts_with(&pages));
             let is_page = |key: &String| key[pages.len()..].starts_with(|c: char| c.is_ascii_digit());
-            !keys.contains(&format!("{stem}.jpg")) && !named_so.into_iter().any(is_page)
+            let is_taken = |end: &str| keys.contains(&format!("{stem}{end}"));
+            !is_taken(".jpg") && !is_taken(".jpg.ref.json") && !named_so.into_iter().any(is_page)
         });
         let stem = free.expect("there are more names than files");
         keys.insert(format!("{stem}.jpg"));
         keys.insert(format!("{stem}-p0001.jpg"));
         file.output_r2_key = Some(if tiff.is_some() { format!("{stem}.jpg") } else { stem });
     }
+}
+
+/// The key of a file's ref, where another file has the usual one.
+fn other_ref(key: &str, keys: &mut BTreeSet<String>) -> Option<String> {
+    if !keys.contains(&usual_ref(key)) {
+        return None;
+    }
+    let free = (2..).map(|n| usual_ref(&format!("{key}.{n}"))).find(|other| !keys.contains(other));
+    let free = free.expect("there are more names than files");
+    keys.insert(free.clone());
+    Some(free)
 }

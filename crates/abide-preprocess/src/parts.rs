@@ -52,7 +52,8 @@ pub(crate) fn keep(
         return Ok(parts.pages);
     }
     let report = Report { outputs: Some(pages.clone()), ..Report::success() };
-    let wrong = report.outside_of(prefix).or_else(|| report.check_pages(from).err());
+    let sound = report.check_pages(from).and_then(|()| report.check_names());
+    let wrong = report.outside_of(prefix).or_else(|| sound.err());
     parts.wrong = parts.wrong.or(wrong);
     parts.pages += more;
     turn.put(&part_key(task.phase, &task.place, from), &Part(pages))?;

@@ -1,7 +1,9 @@
 //! Callbacks: what a worker says about its task.
 
+use crate::manifest::wrong_name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The body of a callback. Fields that are not known are passed over: workers of others have their own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +120,12 @@ pub struct RefData {
     pub filename: Option<String>,
 }
 
+/// The page whose key this is: `name-p0012.jpg` is that of page 12.
+fn number(key: &str) -> Option<u32> {
+    let (stem, _) = key.rsplit_once('.')?;
+    stem.rsplit_once("-p")?.1.parse().ok()
+}
+
 impl Hindrance {
     /// Whether it is the same for every task, and somebody will look after it. A machine of its own that is too small for a task
     /// is so each time.
@@ -162,6 +170,29 @@ impl Report {
         own.chain(pages)
             .find(|key| !key.starts_with(prefix))
             .map(|key| format!("the worker wrote {key}, outside of {prefix}"))
+    }
+
+    /// Whether its names are names of files, and each key is that of one output; the reason if not. Of many pages, of which these
+    /// may be a part, each key has its number, so that none is that of a page before.
+    pub fn check_names(&self) -> Result<(), String> {
+        let pages = self.pages();
+        let named = self.made.output_file_name.iter().chain(pages.iter().map(|page| &page.file_name));
+        if let Some(wrong) = named.into_iter().find_map(|name| wrong_name(name)) {
+            return Err(format!("the worker reported the file_name {wrong}"));
+        }
+        let is_paged = self.is_paged() || pages.first().is_some_and(|first| first.page > 1);
+        let mut keys = BTreeSet::new();
+        for page in &pages {
+            for key in std::iter::once(&page.r2_key).chain(&page.text_r2_key) {
+                if !keys.insert(key) {
+                    return Err(format!("the worker reported {key} twice"));
+                }
+                if is_paged && number(key) != Some(page.page) {
+                    return Err(format!("the worker reported {key} as page {}", page.page));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The pages in their order; `output_*` is the only page of a report without `outputs`.

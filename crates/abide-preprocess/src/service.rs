@@ -9,11 +9,11 @@ use crate::limits::ROOM_BYTES;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::phases::{self, Phases};
+use crate::places::Places;
 use crate::site::Site;
 use crate::work::{Finalize, Manifest, Start, Sweep};
 use abide_engine::registry::RegisterError;
 use abide_engine::{Engine, Registry};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -121,8 +121,7 @@ struct Shared {
     heard: Heard,
     launcher: Launcher,
     fleet: Fleet,
-    /// How long tasks may take, by the word that says what is done.
-    timeouts: BTreeMap<&'static str, Duration>,
+    places: Places,
     hindrance: watch::Sender<Option<String>>,
 }
 
@@ -138,11 +137,6 @@ impl Service {
         let Setup { options, phases, buckets, launcher, in_flight, room_bytes, telling, worker_url } = setup;
         let shares_disk = matches!(launcher, Launcher::Local(_));
         let options = Options { delivers: !worker_url.is_empty(), shares_disk, ..options };
-        let timeout = |phase: &&'static dyn phases::Phase| {
-            let timeout_ms = options.settings_of(*phase).task_timeout_ms.unsigned_abs();
-            (phase.tag(), Duration::from_millis(timeout_ms))
-        };
-        let timeouts = phases.iter().map(timeout).collect();
         registry.object(Batch::with_phases(options, phases))?;
         let shared = Shared {
             buckets: buckets.clone(),
@@ -153,7 +147,7 @@ impl Service {
             heard: Heard::default(),
             launcher: launcher.clone(),
             fleet: Fleet::new(in_flight),
-            timeouts,
+            places: Places::new(in_flight),
             hindrance: watch::channel(None).0,
         };
         let service = Service { shared: Arc::new(shared) };
@@ -164,7 +158,7 @@ impl Service {
             let finalize = Finalize { service: service.clone(), worker_url };
             registry.worker(jobs::QUEUE, jobs::FINALIZE, SLOTS, finalize)?;
         }
-        let launching = Launching::new(service.clone(), launcher, in_flight, room_bytes, telling);
+        let launching = Launching::new(service.clone(), launcher, room_bytes, telling);
         for phase in phases {
             registry.worker(jobs::QUEUE, phase.tag(), in_flight, launching.clone())?;
         }
@@ -194,11 +188,6 @@ impl Service {
     /// Machines that are there.
     pub(crate) fn fleet(&self) -> &Fleet {
         &self.shared.fleet
-    }
-
-    /// How long a task of this tag may take.
-    pub(crate) fn timeout_of(&self, tag: &str) -> Option<Duration> {
-        self.shared.timeouts.get(tag).copied()
     }
 
     /// Where it runs, once it does.
@@ -256,6 +245,19 @@ impl Service {
     /// Who waits for callbacks.
     pub(crate) fn heard(&self) -> &Heard {
         &self.shared.heard
+    }
+
+    /// Where workers are.
+    pub(crate) fn places(&self) -> &Places {
+        &self.shared.places
+    }
+
+    /// Before the engine stops: starts no more workers, and lets those of this machine that are at it finish and call back, for
+    /// at most so long; then they are stopped, which uses up no attempt. Machines elsewhere go on, and are found again.
+    pub async fn wind_down(&self, patience: Duration) {
+        if self.shares_disk() {
+            self.places().end(patience).await;
+        }
     }
 
     /// What is counted.

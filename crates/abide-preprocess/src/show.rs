@@ -28,7 +28,7 @@ pub(crate) fn status(turn: &mut Turn<'_>, phases: Phases) -> Result<StatusAnswer
     let progress = |(index, counts): (usize, &crate::state::Counts)| PhaseProgress {
         phase: phases[index].name().to_owned(),
         progress: (*counts).into(),
-        in_flight: counts.live,
+        in_flight: counts.begun,
     };
     Ok(StatusAnswer {
         batch_id: turn.object().name.as_str().to_owned(),

@@ -53,6 +53,9 @@ pub struct Counts {
     pub failed: u64,
     /// With launchers.
     pub live: u64,
+    /// Of these, those that a worker has begun; the others wait for a place.
+    #[serde(default)]
+    pub begun: u64,
 }
 
 impl Counts {

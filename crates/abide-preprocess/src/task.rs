@@ -129,6 +129,16 @@ pub enum Moved {
     Over(Task),
 }
 
+impl Moved {
+    /// The task as it is now.
+    #[must_use]
+    pub fn task(&self) -> &Task {
+        match self {
+            Moved::Same(task) | Moved::Another(task) | Moved::Over(task) => task,
+        }
+    }
+}
+
 impl Task {
     /// The id of a task.
     #[must_use]
@@ -137,12 +147,12 @@ impl Task {
     }
 
     /// An id for the asset of a task that follows from the task: the same for each attempt, so that attempts replace each
-    /// other.
+    /// other, and of no other task. Ids of our tasks have nothing in them that has to be replaced.
     #[must_use]
     pub fn drawn_asset_id(task_id: &str) -> String {
         task_id
             .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '-' })
+            .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
             .collect()
     }
 

@@ -37,9 +37,13 @@ async fn keys(bucket: &Bucket, prefix: &str) -> Vec<(String, u64)> {
 async fn behaves(bucket: &Bucket, scratch: &Path) {
     let (one, two) = (key("staging/b/Größe 1.tif"), key("staging/b/tiefer/zwei#2 & 日本.tif"));
     bucket.put(&one, Bytes::from_static(b"first"), "image/tiff").await.unwrap();
+    let tag = bucket.head(&one).await.unwrap().etag.unwrap();
+    assert!(tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'), "{tag}");
+    assert_eq!(bucket.get(&one).await.unwrap().0.etag.as_ref(), Some(&tag));
     bucket.put(&one, Bytes::from_static(b"second"), "image/tiff").await.unwrap();
     assert_eq!(bucket.get_bytes(&one, 6).await.unwrap(), "second", "the last one counts");
-    assert_eq!(bucket.head(&one).await.unwrap().bytes, 6);
+    let second = bucket.head(&one).await.unwrap();
+    assert!(second.bytes == 6 && second.etag.is_some_and(|second| second != tag));
     let over = bucket.get_bytes(&one, 5).await.unwrap_err();
     assert_eq!(over.to_string(), "staging/b/Größe 1.tif has 6 bytes, and at most 5 are taken here");
 

@@ -25,6 +25,8 @@ pub(super) struct Survey {
     pub(super) scan: Option<Scan>,
     /// Set if the scan is a JPEG that can stand for the page as it is.
     pub(super) copyable: Option<Copyable>,
+    /// Set if images cover the page, whatever else is on it: pixels per point of the finest of them.
+    pub(super) finest: Option<f32>,
 }
 
 /// Pixels of the scan per point of the page.
@@ -42,6 +44,10 @@ pub(super) struct Copyable {
 
 /// How much of the page a scan covers at least, and by how much it may overhang.
 const COVERS: f64 = 0.95;
+/// How much of the page an image covers at least whose resolution counts.
+const COUNTS: f64 = 0.05;
+/// By how many points a page may be cut without anybody seeing it.
+const UNSEEN: f64 = 0.5;
 
 pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, MediaError> {
     let (width, height) = page.render_dimensions();
@@ -57,6 +63,10 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
         copyable: None,
         images: 0,
         marks: 0,
+        covered: 0.0,
+        finest: 0.0,
+        clips: Vec::new(),
+        groups: Vec::new(),
         too_large: None,
     };
     interpret_page(page, &mut context, &mut surveyor);
@@ -68,6 +78,7 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
         text: surveyor.lines.finish()?,
         scan: surveyor.scan.filter(|_| alone),
         copyable: surveyor.copyable.filter(|_| alone),
+        finest: (surveyor.covered >= COVERS * shown.area()).then_some(surveyor.finest as f32),
     })
 }
 
@@ -80,6 +91,12 @@ struct Surveyor {
     images: u32,
     /// Visible things other than images.
     marks: u32,
+    /// The area of images, and pixels per point of the finest.
+    covered: f64,
+    finest: f64,
+    /// Whether each clip and each group that is open changes what is seen of an image in it.
+    clips: Vec<bool>,
+    groups: Vec<bool>,
     too_large: Option<u64>,
 }
 
@@ -107,31 +124,53 @@ impl<'a> Device<'a> for Surveyor {
         if pixels > self.pixels {
             self.too_large = Some(pixels);
         }
-        if props.soft_mask.is_some() || props.blend_mode != BlendMode::Normal {
-            self.marks += 1;
-        }
+        let is_changed = props.soft_mask.is_some()
+            || props.blend_mode != BlendMode::Normal
+            || self.clips.iter().chain(&self.groups).any(|changes| *changes);
         // The image is a square of one point, as the library hands it over: one unit per pixel of it.
         let placed = placement(&image, props.transform);
         let Some(placed) = placed else { return };
-        if placed.rect.intersect(self.shown).area() < COVERS * self.shown.area() {
+        let area = placed.rect.intersect(self.shown).area();
+        self.covered += area;
+        let (wide, high) =
+            if placed.turned { (image.height(), image.width()) } else { (image.width(), image.height()) };
+        if area >= COUNTS * self.shown.area() {
+            let (across, down) =
+                (f64::from(wide) / placed.rect.width(), f64::from(high) / placed.rect.height());
+            self.finest = self.finest.max(across.max(down));
+        }
+        if area < COVERS * self.shown.area() {
             return;
         }
-        let (across, down) =
-            if placed.turned { (image.height(), image.width()) } else { (image.width(), image.height()) };
         self.scan = Some(Scan {
-            across: (f64::from(across) / placed.rect.width()) as f32,
-            down: (f64::from(down) / placed.rect.height()) as f32,
+            across: (f64::from(wide) / placed.rect.width()) as f32,
+            down: (f64::from(high) / placed.rect.height()) as f32,
         });
-        let whole = placed.rect.area() * COVERS <= self.shown.area();
+        let whole = placed.rect.area() * COVERS <= self.shown.area() && !is_changed;
         if let (Image::Raster(raster), true, true) = (&image, placed.upright, whole) {
             self.copyable = copyable(raster, self.pixels);
         }
     }
 
-    fn push_clip_path(&mut self, _: &ClipPath) {}
-    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
-    fn pop_clip(&mut self) {}
-    fn pop_transparency_group(&mut self) {}
+    fn push_clip_path(&mut self, clip: &ClipPath) {
+        use hayro::kurbo::Shape;
+        let (around, shown) = (clip.path.bounding_box(), self.shown.inset(-UNSEEN));
+        let is_rect = clip.path.area().abs() >= 0.999 * around.area();
+        let is_around = around.union(shown) == around;
+        self.clips.push(!(is_rect && is_around));
+    }
+
+    fn push_transparency_group(&mut self, opacity: f32, mask: Option<SoftMask<'a>>, blend: BlendMode) {
+        self.groups.push(opacity < 1.0 || mask.is_some() || blend != BlendMode::Normal);
+    }
+
+    fn pop_clip(&mut self) {
+        self.clips.pop();
+    }
+
+    fn pop_transparency_group(&mut self) {
+        self.groups.pop();
+    }
 }
 
 struct Placement {

@@ -71,6 +71,51 @@ fn a_scan_is_copied_with_the_text_over_it() {
     assert_eq!((pages[2].width, pages[2].height), (300, 400));
 }
 
+/// What a page hides of its scan stays hidden, and what it does to it is done.
+#[test]
+fn a_scan_that_is_not_shown_as_it_is_is_not_copied() {
+    let mut jpeg = Vec::new();
+    let black = image::RgbImage::from_pixel(400, 300, image::Rgb([10, 10, 10]));
+    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 90).encode_image(&black).unwrap();
+    let dict = "/Type /XObject /Subtype /Image /Width 400 /Height 300 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode";
+    let resources = "/XObject << /I 3 0 R >> /ExtGState << /Faded << /ca 0.2 >> /Mixed << /BM /Screen >> >>";
+    let shown = "200 0 0 150 0 0 cm /I Do Q";
+    let pages = [
+        format!("q 0 0 200 150 re W n {shown}"),
+        format!("q 0 0 100 75 re W n {shown}"),
+        format!("q 100 0 m 200 75 l 100 150 l 0 75 l W n {shown}"),
+        format!("q /Faded gs {shown}"),
+        format!("1 1 1 rg 0 0 200 150 re f q /Mixed gs {shown}"),
+    ];
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    let (_dir, pages) = convert(&document(200, 150, resources, &pages, &[stream(dict, &jpeg)]));
+    let pages = pages.unwrap();
+    assert_eq!(pages[0].kind, PageKind::Copied, "all of it is shown");
+    let corner = |page: &PageFile| rgb(&page.path).get_pixel(390, 10)[0];
+    for (page, least) in pages[1..].iter().zip([250, 250, 190, 250]) {
+        assert_eq!((page.kind, page.width, page.height), (PageKind::Converted, 400, 300), "{}", page.page);
+        assert!(corner(page) >= least, "page {}: {}", page.page, corner(page));
+    }
+}
+
+/// As many scanners write them: strips, or one image and a number that is printed over it.
+#[test]
+fn a_page_that_scans_cover_keeps_their_resolution() {
+    let mut jpeg = Vec::new();
+    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 90)
+        .encode_image(&picture(400, 150))
+        .unwrap();
+    let dict = "/Type /XObject /Subtype /Image /Width 400 /Height 150 /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode";
+    let strips = "q 200 0 0 75 0 0 cm /I Do Q q 200 0 0 75 0 75 cm /I Do Q";
+    let stamped = format!("{strips} BT /F 10 Tf 10 100 Td (7) Tj ET");
+    let photo = "q 100 0 0 37 0 0 cm /I Do Q";
+    let resources = "/Font << /F 3 0 R >> /XObject << /I 4 0 R >>";
+    let file = document(200, 150, resources, &[strips, &stamped, photo], &[helvetica(), stream(dict, &jpeg)]);
+    let (_dir, pages) = convert(&file);
+    let sides: Vec<_> = pages.unwrap().iter().map(|page| (page.width, page.height)).collect();
+    assert_eq!(sides, [(400, 300), (400, 300), (200, 150)], "a photo on a page is not a scan of it");
+}
+
 #[test]
 fn documents_that_cannot_be_read_say_why() {
     let none = write(&[

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How much longer than its task a worker's URLs are good: the time that it waits to be started and calls back.
 const SLACK: Duration = Duration::from_secs(15 * 60);
 
+/// How long the attempt may take: for whoever finds its machine later.
+pub(super) const TIMEOUT_MS: &str = "TIMEOUT_MS";
+
 /// The variables of a worker.
 pub(super) type Environment = BTreeMap<&'static str, String>;
 
@@ -88,6 +91,7 @@ async fn lend(service: &Service, site: &Site, order: &Order, set: &mut Environme
     set.insert("UPLOADS_URL", signed_url(service, site, order, "uploads"));
     set.insert("ASSET_ID", order.asset_id.clone());
     set.insert("MEMORY_MB", order.memory_mb.to_string());
+    set.insert(TIMEOUT_MS, order.timeout_ms.to_string());
     Ok(())
 }
 

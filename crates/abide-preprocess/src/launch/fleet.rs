@@ -2,6 +2,7 @@
 //! watches: started before this process was, or still there when they should be gone. These are looked after here.
 
 use super::begin;
+use super::environment::TIMEOUT_MS;
 use super::fly::{Fly, Listed, Machines};
 use crate::calls::AttemptRef;
 use crate::jobs;
@@ -17,6 +18,10 @@ use tokio::time::Instant;
 
 /// A look at all machines is taken so much more seldom than at one.
 const LOOK_EVERY_POLLS: u32 = 4;
+/// How long a machine may take until it runs, beside the time of its task.
+const STARTS: Duration = Duration::from_secs(5 * 60);
+/// How long a machine that was not told may take: no task takes longer by default.
+const UNTOLD: Duration = Duration::from_secs(24 * 60 * 60);
 /// Looks that fail before machines are started without: whoever may start them may not be allowed to list them.
 const LOOKS: u32 = 5;
 
@@ -156,7 +161,7 @@ impl Look<'_> {
                     // It is looked at again.
                     Err(_) => true,
                 };
-                let is_over = !is_wanted || self.is_late(&machine.id, &app.app);
+                let is_over = !is_wanted || self.is_late(&machine);
                 if !(is_over && machines.destroy(&machine.id).await) {
                     seen.insert(machine.id);
                 }
@@ -177,11 +182,11 @@ impl Look<'_> {
         })
     }
 
-    /// Whether it has been left for longer than tasks of its app may take.
-    fn is_late(&self, id: &str, app: &str) -> bool {
-        let tags = self.fly.apps.iter().filter(|(_, of)| of.app == app).map(|(tag, _)| tag.as_str());
-        let most = tags.filter_map(|tag| self.service.timeout_of(tag)).max().unwrap_or(Duration::MAX);
-        self.fleet.there.borrow().left.get(id).is_some_and(|since| since.elapsed() > most)
+    /// Whether it has been left for longer than its task may take.
+    fn is_late(&self, machine: &Listed) -> bool {
+        let told = machine.config.env.get(TIMEOUT_MS).and_then(|ms| ms.as_str()?.parse().ok());
+        let most = STARTS + told.map_or(UNTOLD, Duration::from_millis);
+        self.fleet.there.borrow().left.get(&machine.id).is_some_and(|since| since.elapsed() > most)
     }
 
     /// Of which attempt a machine is, if we started it: it is told how to call back, and only we can have signed that.

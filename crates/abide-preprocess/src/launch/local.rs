@@ -110,7 +110,10 @@ impl Local {
             Err(_) => {
                 // It may have ended meanwhile.
                 drop(child.kill().await);
-                Ended::Failed { reason: format!("its worker took longer than {} ms", rooms.wall.as_millis()) }
+                let most = rooms.wall.as_millis();
+                let reason =
+                    format!("its worker took longer than {most} ms (preprocess.task_timeout_{tag}_ms)");
+                Ended::Failed { reason }
             }
         })
     }

@@ -24,7 +24,6 @@ use abide_engine::{CallError, JobContext};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Semaphore;
 
 /// What runs workers.
 #[derive(Debug, Clone)]
@@ -58,8 +57,6 @@ pub enum Run {
 pub(crate) struct Launching {
     service: Service,
     launcher: Launcher,
-    // Phases of different batches share what this machine has.
-    places: Arc<Semaphore>,
     room_bytes: u64,
     telling: Arc<Telling>,
     // Made with the first machine: connections to whoever starts machines are kept.
@@ -67,16 +64,9 @@ pub(crate) struct Launching {
 }
 
 impl Launching {
-    pub(crate) fn new(
-        service: Service,
-        launcher: Launcher,
-        in_flight: usize,
-        room_bytes: u64,
-        telling: Telling,
-    ) -> Launching {
-        let places = Arc::new(Semaphore::new(in_flight));
+    pub(crate) fn new(service: Service, launcher: Launcher, room_bytes: u64, telling: Telling) -> Launching {
         let telling = Arc::new(telling);
-        Launching { service, launcher, places, room_bytes, telling, client: Arc::default() }
+        Launching { service, launcher, room_bytes, telling, client: Arc::default() }
     }
 
     /// Which disk that workers or buckets write to has no room, in words.
@@ -119,9 +109,13 @@ impl Launching {
             Err(error) => return failed_for_good(error.to_string()),
         };
         let site = self.service.site().await;
-        let _place = tokio::select! {
+        let place = tokio::select! {
             () = job.stopped() => return AttemptEnd::HandedBack.into(),
-            place = self.places.acquire() => place,
+            place = self.service.places().take() => place,
+        };
+        let Some(_place) = place else {
+            self.service.places().over().await;
+            return AttemptEnd::HandedBack.into();
         };
         if let Some(reason) = self.no_room() {
             return finish(&order, Run::NotStarted { reason, rest_ms: Some(ROOM_REST_MS) });
@@ -145,6 +139,10 @@ impl Launching {
                 // Whatever it met: where nothing can be written, nothing is done.
                 (Run::Ended(Ended::Failed { reason }), Some(no_room)) => {
                     Run::Ended(Ended::NoRoom { reason: format!("{reason}; {no_room}") })
+                }
+                (Run::NotStarted { reason, rest_ms: rest_ms @ Some(_) }, _) => {
+                    self.service.note_hindrance(Some(&reason));
+                    Run::NotStarted { reason, rest_ms }
                 }
                 (run, _) => run,
             },
@@ -191,6 +189,12 @@ async fn begin(
 impl Worker for Launching {
     fn run(&self, mut job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let launching = self.clone();
-        Box::pin(async move { launching.launch(&mut job).await })
+        Box::pin(async move {
+            tokio::select! {
+                biased;
+                finish = launching.launch(&mut job) => finish,
+                () = launching.service.places().over() => AttemptEnd::HandedBack.into(),
+            }
+        })
     }
 }

@@ -64,10 +64,12 @@ impl Phase for TiffConversion {
     fn transform(&self, file: &ProcessableFile, report: &Report) -> Vec<ProcessableFile> {
         let path = stem(&file.logical_path).unwrap_or(&file.logical_path);
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
-        let paged = report.is_paged();
+        // Under a name of its own, where another file has the usual one.
+        let usual = stem(&file.r2_key).map(|stem| format!("{stem}.jpg"));
+        let is_named = report.is_paged() || file.output_r2_key.is_some() && file.output_r2_key != usual;
         let jpegs = report.pages().into_iter().map(|page| {
             let logical_path =
-                if paged { format!("{folder}{}", page.file_name) } else { format!("{path}.jpg") };
+                if is_named { format!("{folder}{}", page.file_name) } else { format!("{path}.jpg") };
             let jpeg = ProcessableFile {
                 r2_key: page.r2_key,
                 logical_path,

@@ -5,7 +5,7 @@ use super::assignment::Assignment;
 use super::door::Upload;
 use crate::asset::{Asset, AssetVariant};
 use crate::buckets::Which;
-use crate::phases::image::ref_text;
+use crate::phases::image::{REF, ref_text, usual_ref};
 use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
 use crate::report::{Outputs, PageOutput, RefData, Report};
 use crate::task::Task;
@@ -162,7 +162,8 @@ pub(super) async fn refer(
         size: Some(asset.size_bytes),
         filename: Some(assignment.input_file_name.clone()),
     };
-    let ref_key = format!("{}.ref.json", assignment.input_r2_key);
+    let other = assignment.output_r2_key.clone().filter(|key| key.ends_with(REF));
+    let ref_key = other.unwrap_or_else(|| usual_ref(&assignment.input_r2_key));
     let mut uploads = Vec::new();
     for (which, key, text, name) in [
         (Which::Archive, Asset::key(&asset_id), asset.text(), "asset.json"),

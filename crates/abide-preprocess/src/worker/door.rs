@@ -104,7 +104,7 @@ impl<'a> Door<'a> {
                 staging.get_file(&key, to, INPUT_BYTES).await.map(drop).map_err(failed)
             }
             Door::Urls { client, input, .. } => {
-                let failed = |error: reqwest::Error| Trouble::Download(error.without_url().to_string());
+                let failed = |error: reqwest::Error| Trouble::Download(because(error));
                 let response = client.get(*input).send().await.map_err(failed)?;
                 if !response.status().is_success() {
                     return Err(Trouble::Download(Refused::of(response).await.reason()));
@@ -171,19 +171,34 @@ async fn further(
         is_input: file.is_input,
     });
     let request = UploadsRequest { files: wanted.collect() };
-    let sent = client.post(url).json(&request).send().await;
-    let response = sent.map_err(|error| failed(error.without_url().to_string()))?;
+    let mut attempt = 1;
+    let response = loop {
+        match client.post(url).json(&request).send().await {
+            Ok(response) => break response,
+            Err(_) if attempt < PUTS => {
+                tokio::time::sleep(Duration::from_millis(250 << attempt)).await;
+                attempt += 1;
+            }
+            Err(error) => return Err(failed(because(error))),
+        }
+    };
     if !response.status().is_success() {
         let no = Refused::of(response).await;
         return Err(no.for_upload(&first));
     }
-    let answer: UploadsAnswer =
-        response.json().await.map_err(|error| failed(error.without_url().to_string()))?;
+    let answer: UploadsAnswer = response.json().await.map_err(|error| failed(because(error)))?;
     if answer.urls.len() == files.len() {
         Ok(answer.urls)
     } else {
         Err(failed("not every URL was given".to_owned()))
     }
+}
+
+/// What went wrong with a request, down to its cause, without the URL, which is a secret.
+fn because(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = std::iter::successors(std::error::Error::source(&error), |&cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 /// Why an upload did not succeed.
@@ -228,7 +243,7 @@ async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<
     let response = match request.send().await {
         Ok(response) => response,
         Err(error) => {
-            let (key, reason) = (file.key.clone(), error.without_url().to_string());
+            let (key, reason) = (file.key.clone(), because(error));
             return Err(NotPut::Now(Trouble::Upload { key, reason }));
         }
     };

@@ -115,12 +115,16 @@ pub enum WorkerError {
 
 /// How often a callback is tried.
 const CALLBACKS: u32 = 6;
+/// How long a connection may have been idle that is used again.
+const REUSED: Duration = Duration::from_secs(5);
 /// How long a server may take to begin to answer, and between two pieces of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Does what the environment says. An error is exit code 1; whether the task failed or not, it was said if that was possible.
 pub async fn run(work: Work, assignment: Assignment) -> Result<(), WorkerError> {
-    let client = reqwest::Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE).build();
+    // A connection that was idle while a file was converted has been closed, most likely, by whoever it leads to.
+    let client = reqwest::Client::builder().pool_idle_timeout(REUSED).connect_timeout(PATIENCE);
+    let client = client.read_timeout(PATIENCE).build();
     let client = client.map_err(|error| WorkerError::Client(error.to_string()))?;
     let report = match attempt(work, &assignment, &client).await {
         Ok(report) => report,

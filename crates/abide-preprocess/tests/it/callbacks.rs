@@ -1,6 +1,6 @@
 //! Callbacks: repeated, late, forged and wrong ones.
 
-use crate::world::{B, callback, counts, file, options, orders, signer, start, success, tasks, world};
+use crate::world::{B, begin, callback, counts, file, options, orders, signer, start, success, tasks, world};
 use abide_engine::testing::{World, hour, minute};
 use abide_engine::worker::done;
 use abide_preprocess::calls::{AttemptRef, CheckAnswer, OkAnswer, TaskDocument};
@@ -19,7 +19,7 @@ fn one() -> (World, jobs::Order) {
 fn a_repeated_callback_changes_nothing() {
     let (mut world, order) = one();
     callback(&mut world, &order.attempt, success(&order)).unwrap();
-    assert_eq!(counts(&mut world)[0], [2, 1, 0, 1]);
+    assert_eq!(counts(&mut world)[0], [2, 1, 0, 0]);
     let before = world.commits().len();
     for report in [success(&order), Report::error("no, it failed")] {
         assert!(callback(&mut world, &order.attempt, report).unwrap().ok);
@@ -27,12 +27,40 @@ fn a_repeated_callback_changes_nothing() {
     assert_eq!(world.commits().len(), before);
 }
 
+/// Those that wait for a place, or for another attempt, are not in flight.
+#[test]
+fn what_a_worker_has_begun_is_in_flight_as_long_as_it_is_at_it() {
+    let (mut world, order) = one();
+    let latest = |world: &mut World| orders(world, "tiff").into_iter().next_back().unwrap();
+    assert_eq!(counts(&mut world)[0], [2, 0, 0, 0]);
+    for _ in 0..2 {
+        assert!(begin(&mut world, &order.attempt).go);
+        assert_eq!(counts(&mut world)[0], [2, 0, 0, 1]);
+    }
+    callback(&mut world, &order.attempt, Report::error("timed out")).unwrap();
+    assert_eq!(counts(&mut world)[0], [2, 0, 0, 0]);
+    let second = latest(&mut world);
+    assert!(begin(&mut world, &second.attempt).go);
+    let full = Report { hindered_by: Some(Hindrance::Bucket), ..Report::error("No space left on device") };
+    callback(&mut world, &second.attempt, full).unwrap();
+    assert_eq!(counts(&mut world)[0], [2, 0, 0, 0]);
+    let third = latest(&mut world);
+    assert!(begin(&mut world, &third.attempt).go);
+    callback(&mut world, &third.attempt, success(&third)).unwrap();
+    assert_eq!(counts(&mut world)[0], [2, 1, 0, 0]);
+    let other = orders(&mut world, "tiff").into_iter().find(|other| other.input != order.input).unwrap();
+    assert!(begin(&mut world, &other.attempt).go);
+    assert_eq!(counts(&mut world)[0], [2, 1, 0, 1]);
+    let _: OkAnswer = world.call(B, &Call::Reset).unwrap();
+    assert_eq!(counts(&mut world)[0], [2, 1, 0, 0]);
+}
+
 #[test]
 fn a_late_callback_of_a_former_attempt_changes_nothing() {
     let (mut world, order) = one();
     callback(&mut world, &order.attempt, Report::error("timed out")).unwrap();
     world.pass(minute(1));
-    assert_eq!(counts(&mut world)[0], [2, 0, 0, 2]);
+    assert_eq!(counts(&mut world)[0], [2, 0, 0, 0]);
     let before = world.commits().len();
     assert!(callback(&mut world, &order.attempt, success(&order)).unwrap().ok);
     assert_eq!(world.commits().len(), before);
@@ -71,7 +99,7 @@ fn a_callback_about_another_batch_is_refused() {
     let report = Report { batch_id: Some("b2".to_owned()), ..success(&order) };
     let refused = callback(&mut world, &order.attempt, report).unwrap_err().to_string();
     assert!(refused.contains("the report is about \"b2\""), "{refused}");
-    assert_eq!(counts(&mut world)[0], [1, 0, 0, 1]);
+    assert_eq!(counts(&mut world)[0], [1, 0, 0, 0]);
 }
 
 #[test]
@@ -90,6 +118,10 @@ fn a_success_that_is_not_complete_is_a_failure_with_that_reason() {
         (with(|made| made.output_file_size = Some(0)), "no bytes"),
         (outside, "outside of staging/b1/"),
         (over, "staging/b1/a.jpg was expected"),
+        (
+            with(|made| made.output_file_name = Some("../../etc/evil.jpg".to_owned())),
+            "not the name of a file",
+        ),
         (Report::error(""), "gave no reason"),
     ];
     for (report, reason) in cases {

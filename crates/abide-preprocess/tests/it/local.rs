@@ -42,7 +42,7 @@ fn one_that_fails_says_what_it_said_last() {
 #[test]
 fn one_that_waits_for_ever_is_stopped_by_the_clock() {
     let reason = failed(run("sleep 600", Rooms { wall: Duration::from_millis(300), ..ROOMS }));
-    assert_eq!(reason, "its worker took longer than 300 ms");
+    assert!(reason.starts_with("its worker took longer than 300 ms (preprocess.task_timeout_"), "{reason}");
 }
 
 #[test]

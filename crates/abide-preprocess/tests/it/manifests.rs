@@ -34,6 +34,35 @@ fn outputs_never_take_the_key_of_another_file() {
 }
 
 #[test]
+fn refs_never_take_the_key_of_another_file() {
+    let names = [
+        "a.jpg",
+        "a.jpg.ref.json",
+        "a.jpg.2.ref.json",
+        "b.tif",
+        "b.jpg.ref.json",
+        "c.png",
+        "d.pdf",
+        "d-p0001.jpg.ref.json",
+    ];
+    let files = read(manifest(&names).to_string().as_bytes(), &message()).unwrap();
+    let outputs: Vec<_> = files.iter().map(|file| file.output_r2_key.as_deref()).collect();
+    assert_eq!(
+        outputs,
+        [
+            Some("staging/b1/a.jpg.3.ref.json"),
+            None,
+            None,
+            Some("staging/b1/b.tif.jpg"),
+            None,
+            None,
+            Some("staging/b1/d.pdf"),
+            None,
+        ]
+    );
+}
+
+#[test]
 fn what_cannot_be_used_says_why() {
     let mut other = manifest(&["a.tif"]);
     other["batch_id"] = json!("b2");
@@ -50,6 +79,11 @@ fn what_cannot_be_used_says_why() {
         (with("file_name", "../../x.tif"), "which is not the name of a file"),
         (with("logical_path", "/../../x.tif"), "has the logical_path \"/../../x.tif\""),
         (with("logical_path", ""), "which is not a path below the root of the batch"),
+        (
+            with("content_type", "application/pdf\0"),
+            "has the content_type \"application/pdf\\0\", with a control",
+        ),
+        (with("cid", "a\0b"), "\"staging/b1/a.tif\" has the cid"),
         (json!({"batch_id": "b1"}), "missing field `directories`"),
         (other, "it is that of batch b2"),
         (outside, "is outside of staging/b1/"),

@@ -153,3 +153,26 @@ fn a_report_of_few_pages_is_whole_and_a_mismatch_fails_with_that_reason() {
     assert_eq!(names[0], "book.pdf");
     assert_eq!(names[1..], pages.concat());
 }
+
+/// Each output has a key and a name of its own.
+#[test]
+fn pages_that_take_each_others_place_are_a_failure_with_that_reason() {
+    let change: [(fn(&mut PageOutput), &str); 4] = [
+        (|second| second.r2_key = page(1).r2_key, "-p00001.jpg twice"),
+        (|second| second.text_r2_key = Some(second.r2_key.clone()), "-p00002.jpg twice"),
+        (|second| second.r2_key = "staging/b1/other-p0007.jpg".to_owned(), "other-p0007.jpg as page 2"),
+        (
+            |second| second.file_name = "../../a.jpg".to_owned(),
+            "\"../../a.jpg\", which is not the name of a file",
+        ),
+    ];
+    for (change, reason) in change {
+        let (mut world, order) = book();
+        let mut pages: Vec<PageOutput> = (1..=3).map(page).collect();
+        change(&mut pages[1]);
+        let report = Report { outputs: Some(pages), ..Report::success() };
+        callback(&mut world, &order.attempt, report).unwrap();
+        let task = tasks(&mut world).tasks.remove(0);
+        assert!(task.error.as_deref().is_some_and(|error| error.contains(reason)), "{reason}: {task:?}");
+    }
+}

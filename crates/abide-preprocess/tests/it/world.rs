@@ -8,7 +8,7 @@ use abide_engine::CallError;
 use abide_engine::testing::World;
 use abide_engine::worker::{done, failed_for_good};
 use abide_preprocess::calls::{
-    AttemptRef, HaveAnswer, OkAnswer, OutputAnswer, StatusAnswer, TaskPage, TasksAnswer,
+    AttemptRef, BeginAnswer, HaveAnswer, OkAnswer, OutputAnswer, StatusAnswer, TaskPage, TasksAnswer,
 };
 use abide_preprocess::file::ProcessableFile;
 use abide_preprocess::jobs::{self, Ended, Order};
@@ -149,6 +149,11 @@ pub(crate) fn callback(
     world.call(B, &Call::Callback { attempt, signature, report, in_parts: 0 })
 }
 
+/// What a launcher does before it starts a worker.
+pub(crate) fn begin(world: &mut World, attempt: &AttemptRef) -> BeginAnswer {
+    world.call(B, &Call::Begin { attempt: attempt.clone(), machine_id: None }).unwrap()
+}
+
 /// Does everything that launchers are asked to do, until nothing is left.
 pub(crate) fn work(world: &mut World) {
     for tag in ["tiff", "pdf", "image"] {
@@ -156,9 +161,7 @@ pub(crate) fn work(world: &mut World) {
             let orders = orders(world, tag);
             let mut moved = false;
             for order in orders {
-                let call = Call::Begin { attempt: order.attempt.clone(), machine_id: None };
-                let begun: abide_preprocess::calls::BeginAnswer = world.call(B, &call).unwrap();
-                if begun.go {
+                if begin(world, &order.attempt).go {
                     callback(world, &order.attempt, success(&order)).unwrap();
                     moved = true;
                 }

@@ -11,29 +11,16 @@ use crate::place::Place;
 use crate::served::Served;
 
 /// A small disk, as long as it is wanted.
-pub(crate) struct SmallDisk {
-    pub(crate) dir: PathBuf,
+struct SmallDisk {
+    dir: PathBuf,
 }
 
 impl SmallDisk {
     /// None if this user may not mount.
     fn mount(dir: &Path) -> Option<SmallDisk> {
-        SmallDisk::of(4, dir)
-    }
-
-    /// One of so many mebibytes.
-    pub(crate) fn of(mib: u32, dir: &Path) -> Option<SmallDisk> {
         std::fs::create_dir_all(dir).expect("a folder");
-        let size = format!("size={mib}m");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir).output();
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"]).arg(dir).output();
         mount.ok()?.status.success().then(|| SmallDisk { dir: dir.into() })
-    }
-
-    /// Makes it one of so many.
-    pub(crate) fn grow(&self, mib: u32) {
-        let size = format!("remount,size={mib}m");
-        let grown = Command::new("mount").args(["-o", &size]).arg(&self.dir).status().expect("mount starts");
-        assert!(grown.success());
     }
 }
 

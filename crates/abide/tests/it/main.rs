@@ -37,6 +37,7 @@ mod preprocess_folder;
 mod preprocess_hostile;
 mod preprocess_http;
 mod preprocess_kill;
+mod preprocess_room;
 mod preprocess_s3;
 mod python;
 mod queue;

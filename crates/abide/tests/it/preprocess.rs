@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::place::Place;
 use crate::scans::{
-    SERVE, fetch, files, follow, is_jpeg, noted, over, place_of_a_server, runs, send, stage, tiff, wait,
-    write,
+    SERVE, fetch, fetch_with, files, follow, is_jpeg, noted, over, place_of_a_server, runs, send, stage,
+    tiff, wait, write,
 };
 use crate::served::Served;
 
@@ -128,7 +128,7 @@ fn a_queue_message_takes_a_tiff_to_its_ref_and_its_image_is_served() {
     send(&served, &message);
     let status = wait(&served, "batch_abc");
     assert_eq!(status["status"], json!("DONE"), "{status}");
-    assert_eq!(status["error"], Value::Null);
+    assert_eq!(status.get("error"), Some(&Value::Null), "{status}");
     let files = served.ok("GET /preprocess/batches/batch_abc/files", "");
     let names: Vec<_> = files["output"].as_array().unwrap().iter().map(|file| &file["file_name"]).collect();
     assert_eq!(names, [&json!("image000.tiff"), &json!("image000.jpg.ref.json")], "{files}");
@@ -139,12 +139,26 @@ fn a_queue_message_takes_a_tiff_to_its_ref_and_its_image_is_served() {
     let (head, image) = fetch(&served, &format!("{path}/thumb"));
     assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
     assert!(image.starts_with(&[0xff, 0xd8]), "a JPEG is served");
+    check_conditions(&served, &format!("{path}/thumb"), &head);
 
     let forged = "POST /preprocess/callback/batch_abc/batch_abc_tiff_0000001?life=1&attempt=1&signature=00";
     let refused = served.ask(forged, r#"{"status":"error","error":"no"}"#);
     assert_eq!(refused.status, 403, "{refused}");
     assert_eq!(served.ask("POST /preprocess/queue", r#"{"batch_id":"x"}"#).status, 400);
     assert_eq!(served.ok("GET /preprocess/health", "")["service"], json!("arke-preprocessing-orchestrator"));
+}
+
+/// Who has an image already is not sent it again, and nobody else keeps it for others.
+fn check_conditions(served: &Served, path: &str, head: &str) {
+    let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+    assert!(head.contains("cache-control: private, no-cache\r\n"), "{head}");
+    for known in [tag.to_owned(), format!("W/{tag}"), format!("\"other\", {tag}"), "*".to_owned()] {
+        let (head, body) = fetch_with(served, path, &format!("If-None-Match: {known}\r\n"));
+        assert!(head.starts_with("HTTP/1.1 304 Not Modified") && body.is_empty(), "{known}: {head}");
+        assert!(head.contains(&format!("etag: {tag}\r\n")), "{head}");
+    }
+    let (head, body) = fetch_with(served, path, "If-None-Match: \"other\"\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK") && !body.is_empty(), "{head}");
 }
 
 #[test]

@@ -2,13 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::full_disk::SmallDisk;
 use crate::place::{Place, Run};
 use crate::scans::{files, is_jpeg, noted, runs, script, tiff, write};
 
@@ -195,35 +194,46 @@ fn a_second_signal_ends_a_run_and_its_workers_at_once() {
     assert_eq!(alive.read_line(&mut begun).unwrap(), 0);
 }
 
+/// Who calls back after the first signal is heard: what was under way is done, and nothing is begun.
 #[test]
-fn a_disk_that_becomes_full_stops_a_run_and_the_same_command_goes_on() {
-    let place = Place::new().env("ABIDE_SERVER_DRAIN_MS", "1");
-    let Some(disk) = SmallDisk::of(100, &place.path("work/disk")) else {
-        eprintln!("skipped: this user may not mount a small disk");
-        return;
-    };
+fn a_signal_lets_workers_finish_that_are_at_it() {
+    let place = Place::new()
+        .env("ABIDE_SERVER_DRAIN_MS", "3600000")
+        .env("ABIDE_PREPROCESS_TASK_TIMEOUT_TIFF_MS", "3600000")
+        .env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    for name in ["begun", "go"] {
+        assert!(Command::new("mkfifo").arg(place.path(name)).status().unwrap().success());
+    }
+    // One that was told to go is not held up again.
     let text = format!(
-        "#!/bin/sh\n[ -e '{mended}' ] && exec '{abide}' worker \"$@\"\nhead -c 95000000 /dev/zero > '{ballast}'\ncat > /dev/null\n",
-        mended = place.path("mended").display(),
-        ballast = disk.dir.join("ballast").display(),
+        "#!/bin/sh\necho \"$1 ${{INPUT_R2_KEY#staging/*/}}\" >> '{runs}'\n[ -p '{go}' ] && echo begun > '{begun}' && \
+         read -r _ < '{go}'\nexec '{abide}' worker \"$@\"\n",
+        runs = place.path("runs").display(),
+        begun = place.path("begun").display(),
+        go = place.path("go").display(),
         abide = env!("CARGO_BIN_EXE_abide"),
     );
-    let program = script(&place, "filling", &text);
+    let program = script(&place, "held", &text);
     let place = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap());
-    for index in 0..3 {
-        write(&place.path(&format!("work/scans/{index}.tif")), &tiff(32, 24, index));
-    }
-    let arguments = "preprocess scans --out disk/web --preset fast --json";
-    let full = place.run(arguments);
-    assert_eq!(full.code, Some(2), "{full}");
-    assert!(
-        full.stderr.contains("has no room left: make room, and the same command goes on where it was"),
-        "{full}"
-    );
-    disk.grow(300);
-    write(&place.path("mended"), b"");
-    let mended = summary(&place.run(arguments), 0);
-    assert_eq!(mended["converted"], json!(3), "{mended}");
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    let arguments = "preprocess scans --out web --preset fast";
+    let mut run = place.command(arguments).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(fs::read_to_string(place.path("begun")).unwrap(), "begun\n");
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap().success());
+    assert!(lines.any(|line| line.starts_with("stopping when what is being done is done")));
+    // Open for both, this waits for nobody.
+    let mut go = fs::File::options().read(true).write(true).open(place.path("go")).unwrap();
+    go.write_all(b"now\n").unwrap();
+    fs::remove_file(place.path("go")).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{rest:?}");
+    assert_eq!(runs(&place), ["tiff a.tif"], "nothing is begun");
+
+    let second = place.run(arguments);
+    assert_eq!(second.code, Some(0), "{second}");
+    assert_eq!(runs(&place), ["tiff a.tif", "image a.jpg"], "what was finished is not done again");
+    assert!(is_jpeg(&place.path("work/web/a.jpg")));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -102,6 +103,31 @@ fn another_preset_is_another_run() {
     let fast = size();
     assert_eq!(place.run("preprocess scans --out web").code, Some(0));
     assert!(size() < fast, "{} of {fast}", size());
+}
+
+#[test]
+fn at_a_terminal_each_phase_has_a_bar() {
+    let place = Place::new();
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    write(&place.path("work/scans/b.tif"), &tiff(32, 24, 2));
+    let command = format!("'{}' preprocess scans --out web --preset fast", env!("CARGO_BIN_EXE_abide"));
+    let terminal = Command::new("script")
+        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
+        .env("HOME", place.path("home"))
+        .env("TERM", "xterm")
+        .current_dir(place.path("work"))
+        .stdin(Stdio::null())
+        .output();
+    let Ok(shown) = terminal else {
+        eprintln!("skipped: there is no script(1) to be the terminal");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    for bar in ["TIFFs  [==============================] 2/2", "images [==============================] 2/2"]
+    {
+        assert!(shown.contains(bar), "{shown}");
+    }
+    assert!(shown.contains("converted              2"), "{shown}");
 }
 
 #[test]

@@ -184,6 +184,27 @@ fn a_finished_batch_is_handed_over_once_and_its_staging_emptied() {
     let archived = files(&place.path("work/data/buckets/archive"));
     assert!(!archived.is_empty(), "the archive stays");
     assert_eq!(receiver.asked().len(), 3);
+    check_what_is_left_of_others(&place, &served);
+}
+
+/// A batch whose files are among those of others takes away its own.
+fn check_what_is_left_of_others(place: &Place, served: &Served) {
+    let at = |key: &str| staging(place).join(key);
+    let file = json!({ "r2_key": "staging/loose.jpg", "logical_path": "/loose.jpg", "file_name": "loose.jpg",
+        "file_size": JPEG.len(), "content_type": "image/jpeg" });
+    let manifest =
+        json!({ "batch_id": "loose", "directories": [{ "directory_path": "/", "files": [file] }] })
+            .to_string();
+    write(&at("staging/other/kept.tif"), b"of another batch");
+    write(&at("staging/loose.jpg"), JPEG);
+    write(&at("staging/loose.json"), manifest.as_bytes());
+    let message =
+        json!({ "batch_id": "loose", "manifest_r2_key": "staging/loose.json", "r2_prefix": "staging/" });
+    send(served, &message);
+    let status = follow(served, "loose", |status| status["delivery"] == json!("delivered"));
+    assert_eq!(status["inputs"]["converted"], json!(1), "{status}");
+    let kept = [at("staging/other/kept.tif")];
+    until(served, || (files(&staging(place)) == kept).then_some(()));
 }
 
 #[test]
@@ -339,6 +360,10 @@ fn a_reset_destroys_machines_in_flight() {
         (&json!("ERROR"), &json!("manually reset")),
         "{status}"
     );
+    assert_eq!(status.get("completed_at"), Some(&Value::Null), "it is said that there is none: {status}");
+    let nobody = served.ok("POST /preprocess/admin/reset/nobody", "");
+    assert_eq!(nobody["ok"], json!(true), "{nobody}");
+    assert_eq!(served.ask("GET /preprocess/status/nobody", "").status, 404, "and none is made by it");
     assert!(fly.asked().iter().all(|asked| asked.token.as_deref() == Some("Bearer token-of-a-test")));
 }
 

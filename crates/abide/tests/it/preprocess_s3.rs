@@ -76,9 +76,22 @@ fn scans() -> Vec<(String, Vec<u8>)> {
     scans.map(|(name, bytes)| (name.to_owned(), bytes)).to_vec()
 }
 
+/// The content id of a file, which nobody here looks into.
+const CID: &str = "bafkreia";
+
+/// Says in a manifest what the content id of a file is.
+fn know(manifest: &Path, name: &str) {
+    let mut document: Value = serde_json::from_slice(&std::fs::read(manifest).unwrap()).unwrap();
+    let files = document["directories"][0]["files"].as_array_mut().unwrap();
+    files.iter_mut().find(|file| file["file_name"] == json!(name)).unwrap()["cid"] = json!(CID);
+    std::fs::write(manifest, document.to_string()).unwrap();
+}
+
 /// A batch by this server ends with everything made, in the buckets of S3.
 fn is_made(s3: &S3, served: &Served, batch: &str) {
-    send(served, &stage_files(&s3.bucket(0), batch, &scans()));
+    let message = stage_files(&s3.bucket(0), batch, &scans());
+    know(&s3.bucket(0).join(message["manifest_r2_key"].as_str().unwrap()), "c.jpg");
+    send(served, &message);
     let status = wait(served, batch);
     let counts = json!({ "total": 5, "open": 0, "converted": 4, "passed_through": 1, "failed": 0 });
     assert_eq!((&status["status"], &status["inputs"]), (&json!("DONE"), &counts), "{status}");
@@ -104,6 +117,8 @@ fn is_made(s3: &S3, served: &Served, batch: &str) {
         let key = task["ref_json_r2_key"].as_str().unwrap();
         let written: Value = serde_json::from_slice(&std::fs::read(s3.bucket(0).join(key)).unwrap()).unwrap();
         assert_eq!(written, task["ref_data"], "the ref is what the callback says");
+        let cid = if task["input_file_name"] == json!("c.jpg") { json!(CID) } else { Value::Null };
+        assert_eq!((&task["input_cid"], &written["ipfs_cid"]), (&cid, &cid), "{task}");
         assert!(image(served, &asset_of(task), "thumb").starts_with(&[0xff, 0xd8]), "{task}");
     }
 }
@@ -124,6 +139,17 @@ const OF_THE_GUIDE: [&str; 8] = [
     "R2_SECRET_ACCESS_KEY",
     "TASK_ID",
 ];
+
+/// What is given with the credentials of the bucket: to TIFFs what the guide says, to others also what their file is.
+fn given(environment: &str) -> Vec<&'static str> {
+    let mut names = OF_THE_GUIDE.to_vec();
+    if !environment.contains("\nTASK_ID=bucket_tiff_") && !environment.starts_with("TASK_ID=bucket_tiff_") {
+        names.extend(["ARCHIVE_BUCKET", "INPUT_CONTENT_TYPE", "INPUT_FILE_NAME", "INPUT_FILE_SIZE"]);
+    }
+    names.extend(environment.contains("INPUT_FILE_NAME=c.jpg").then_some("INPUT_CID"));
+    names.sort_unstable();
+    names
+}
 
 /// Names of variables, without those of the shell, of the process, and those that only this test's server configures.
 fn names_in(environment: &str) -> Vec<&str> {
@@ -152,11 +178,8 @@ fn workers_with_urls_and_workers_with_credentials_make_a_batch_on_s3() {
         for environment in told {
             assert_eq!(environment.contains(SECRET_KEY), secret_is_given, "{credentials}: {environment}");
             assert_eq!(environment.contains("INPUT_URL="), !secret_is_given, "{credentials}: {environment}");
-            if secret_is_given
-                && environment.contains("_tiff_")
-                && !environment.contains("INPUT_CONTENT_TYPE")
-            {
-                assert_eq!(names_in(&environment), OF_THE_GUIDE, "{environment}");
+            if secret_is_given {
+                assert_eq!(names_in(&environment), given(&environment), "{environment}");
             }
         }
         let (code, stderr) = served.terminate();

@@ -180,9 +180,14 @@ pub(crate) fn names(served: &Served, batch: &str) -> Vec<String> {
 
 /// An answer, byte by byte: its head, and its body.
 pub(crate) fn fetch(served: &Served, path: &str) -> (String, Vec<u8>) {
+    fetch_with(served, path, "")
+}
+
+/// The same, for a request with these lines in its head.
+pub(crate) fn fetch_with(served: &Served, path: &str, lines: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(served.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\n{lines}Connection: close\r\n\r\n").unwrap();
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).unwrap();
     let head_end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();

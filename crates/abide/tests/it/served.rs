@@ -26,8 +26,12 @@ pub(crate) struct Served {
 impl Served {
     /// Starts `abide` with these arguments and waits until it listens.
     pub(crate) fn start(place: &Place, arguments: &str) -> Served {
-        let mut child = place
-            .command(arguments)
+        Served::of(place.command(arguments))
+    }
+
+    /// Starts a command that becomes a server, and waits until it listens.
+    pub(crate) fn of(mut command: Command) -> Served {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -19,7 +19,7 @@ use abide_preprocess::{Buckets, Call, Holder, Lent, Which};
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::future::ready;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -102,6 +102,7 @@ async fn send(app: &App, which: Which, key: &Key, content_type: &str) -> Result<
     let mut response = Body::from_stream(bytes).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(found.bytes));
+    headers.extend(tagged(found.etag.as_deref()));
     let content_type = HeaderValue::from_str(content_type);
     headers.extend(content_type.ok().map(|content_type| (header::CONTENT_TYPE, content_type)));
     // What a stranger's file is, it is not to become a page of ours.
@@ -109,6 +110,11 @@ async fn send(app: &App, which: Which, key: &Key, content_type: &str) -> Result<
     let policy = HeaderValue::from_static("default-src 'none'; sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)
+}
+
+/// The word that changes with a blob's bytes, as a header.
+fn tagged(etag: Option<&str>) -> Option<(HeaderName, HeaderValue)> {
+    Some((header::ETAG, HeaderValue::from_str(etag?).ok()?))
 }
 
 /// Puts a blob as often as it is asked for: each takes the place of the one before. A URL that was lent to an attempt ends with
@@ -197,8 +203,12 @@ async fn shared(buckets: &Buckets, task: &CheckAnswer, which: Which, key: &Key) 
     buckets.get(which).share(key, &buckets.staging, &input).await
 }
 
-pub(super) async fn asset(State(app): State<App>, At(asset): At<String>) -> Result<Response, ApiError> {
-    serve(&app, &asset, None).await
+pub(super) async fn asset(
+    State(app): State<App>,
+    At(asset): At<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    serve(&app, &asset, None, &headers).await
 }
 
 /// A variant of an asset.
@@ -215,11 +225,20 @@ impl Named for VariantAt {
     }
 }
 
-pub(super) async fn variant(State(app): State<App>, At(at): At<VariantAt>) -> Result<Response, ApiError> {
-    serve(&app, &at.asset, Some(&at.variant)).await
+pub(super) async fn variant(
+    State(app): State<App>,
+    At(at): At<VariantAt>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    serve(&app, &at.asset, Some(&at.variant), &headers).await
 }
 
-async fn serve(app: &App, asset_id: &str, variant: Option<&str>) -> Result<Response, ApiError> {
+async fn serve(
+    app: &App,
+    asset_id: &str,
+    variant: Option<&str>,
+    asked: &HeaderMap,
+) -> Result<Response, ApiError> {
     let key = Key::new(&Asset::key(asset_id)).map_err(|error| ApiError::bad(error.to_string()))?;
     let described = service(app).buckets().archive.get_bytes(&key, ASSET_BYTES).await;
     let described = described.map_err(|error| match error {
@@ -233,5 +252,28 @@ async fn serve(app: &App, asset_id: &str, variant: Option<&str>) -> Result<Respo
         unknown(format!("there is no variant {name:?}: there are thumb, medium, large and original"))
     })?;
     let key = Key::new(&serving.r2_key).map_err(|error| ApiError::bad(error.to_string()))?;
-    send(app, Which::Archive, &key, &serving.content_type).await
+    let mut response = match known(app, &key, asked).await? {
+        Some(etag) => {
+            let mut unchanged = StatusCode::NOT_MODIFIED.into_response();
+            unchanged.headers_mut().extend(tagged(Some(&etag)));
+            unchanged
+        }
+        None => send(app, Which::Archive, &key, &serving.content_type).await?,
+    };
+    // Not for everybody who shares a cache; and a task that is tried again makes it anew.
+    let cached = HeaderValue::from_static("private, no-cache");
+    response.headers_mut().insert(header::CACHE_CONTROL, cached);
+    Ok(response)
+}
+
+/// The word for the bytes of an archived blob, if whoever asks names it: they have them.
+async fn known(app: &App, key: &Key, asked: &HeaderMap) -> Result<Option<String>, ApiError> {
+    if !asked.contains_key(header::IF_NONE_MATCH) {
+        return Ok(None);
+    }
+    let found = service(app).buckets().archive.head(key).await.map_err(failed)?;
+    let named = asked.get_all(header::IF_NONE_MATCH).iter().filter_map(|words| words.to_str().ok());
+    // What passes on a blob in another coding says so before the word.
+    let mut words = named.flat_map(|words| words.split(',')).map(|word| word.trim().trim_start_matches("W/"));
+    Ok(found.etag.filter(|etag| words.any(|word| word == "*" || word == etag.trim_start_matches("W/"))))
 }

@@ -1,6 +1,6 @@
 //! How far a batch is, as it goes.
 
-use super::status_of;
+use super::{service, status_of};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::path::At;
@@ -14,6 +14,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::{Stream, stream};
 use std::convert::Infallible;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// How often a quiet stream says that it is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -24,9 +25,11 @@ struct Reader {
     /// The first event, which needs nothing to happen.
     now: Option<StatusAnswer>,
     log: LogFollower,
+    /// What workers wait for, which is in the status and in no log.
+    hindrance: watch::Receiver<Option<String>>,
 }
 
-/// The status now, and again at each note in the batch's log: about a hundred for each phase.
+/// The status now, and again at each note in the batch's log, about a hundred for each phase, and when workers wait or go on.
 pub(super) async fn events(
     State(app): State<App>,
     At(batch): At<String>,
@@ -34,8 +37,9 @@ pub(super) async fn events(
     let object = ObjectKey::new(Batch::KIND, &batch)?;
     let head = app.engine().log_head(object.clone()).await?;
     let log = app.engine().follow(object, head);
+    let hindrance = service(&app).hindrance();
     let now = Some(status_of(&app, &batch).await?);
-    let reader = Reader { app, batch, now, log };
+    let reader = Reader { app, batch, now, log, hindrance };
     let events = stream::unfold(reader, |mut reader| async move {
         let status = reader.next().await?;
         let event = Event::default().event("status").json_data(&status).ok()?;
@@ -52,6 +56,7 @@ impl Reader {
         }
         tokio::select! {
             grown = self.log.next() => drop(grown.ok()?),
+            Ok(()) = self.hindrance.changed() => {}
             () = self.app.drain().begun() => return None,
         }
         status_of(&self.app, &self.batch).await.ok()

@@ -13,8 +13,8 @@ use super::folder::{File, Folder};
 use crate::cli::PresetArg;
 use crate::failure::Failure;
 
-/// Files whose headers are looked at.
-const LOOKED_AT: usize = 50;
+/// Files whose headers are looked at, as far from each other as the folder allows.
+const LOOKED_AT: usize = 200;
 /// Sides of the image that is converted to see how fast this machine is.
 const SIDES: (u32, u32) = (640, 480);
 /// What starting a worker and moving its bytes takes, beside pixels.
@@ -30,7 +30,7 @@ const PAGE_PIXELS: u64 = 2_480 * 3_508;
 /// Bytes of a document in which pages are counted; of those behind, as many are assumed.
 const COUNTED_BYTES: u64 = 32 << 20;
 /// Pages of a TIFF that are looked at, and bytes of an image whose header is.
-const PAGES: u32 = 16;
+const PAGES: u32 = 1_000;
 const IMAGE_BYTES: u64 = 64 << 20;
 
 /// What a folder will need.
@@ -43,7 +43,7 @@ pub(in crate::commands) struct Estimate {
 }
 
 impl Estimate {
-    /// Computed from headers of the first files and the speed of this machine.
+    /// Computed from headers of some files and the speed of this machine.
     pub(in crate::commands) fn of(
         folder: &Folder,
         out: &Path,
@@ -96,28 +96,39 @@ pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(disk.f_bavail * disk.f_frsize)
 }
 
-/// What the first files are, which stand for all.
+/// What some files are, which stand for all.
 struct LookedAt {
     /// Files that will be converted.
     count: usize,
-    /// Pixels of each of the first, and whether images are still to be made of it that it is not itself.
-    first: Vec<(u64, bool)>,
+    some: Vec<Sample>,
+}
+
+/// A file that was looked at.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// Of all its pages.
+    pixels: u64,
+    pages: u64,
+    /// Whether images are still to be made of it that it is not itself.
+    is_to_be_made: bool,
 }
 
 impl LookedAt {
     fn of(folder: &Folder, is_made: impl Fn(&File) -> bool) -> LookedAt {
-        let first = folder.convertible().take(LOOKED_AT).map(|file| {
+        let count = folder.convertible().count();
+        let some = folder.convertible().step_by(count.div_ceil(LOOKED_AT).max(1)).map(|file| {
             let path = folder.root.join(&file.path);
             let is_to_be_made =
                 matches!(file.content_type, "image/tiff" | "application/pdf") && !is_made(file);
-            (pixels(&path, file).unwrap_or(file.bytes), is_to_be_made)
+            let (pixels, pages) = pixels(&path, file).unwrap_or((file.bytes, 1));
+            Sample { pixels, pages, is_to_be_made }
         });
-        LookedAt { first: first.collect(), count: folder.convertible().count() }
+        LookedAt { some: some.collect(), count }
     }
 
-    fn average(&self, of: impl Fn(u64, bool) -> f64) -> f64 {
-        let sum: f64 = self.first.iter().map(|(pixels, is_made)| of(*pixels, *is_made)).sum();
-        sum / self.first.len().max(1) as f64
+    fn average(&self, of: impl Fn(Sample) -> f64) -> f64 {
+        let sum: f64 = self.some.iter().map(|sample| of(*sample)).sum();
+        sum / self.some.len().max(1) as f64
     }
 
     /// Bytes of everything that is made: images in staging, which the archive shares, and in the folder of results, and smaller
@@ -128,28 +139,28 @@ impl LookedAt {
 }
 
 /// Pixels that are coded for a file: those of the images that are made of it, and of smaller copies.
-fn coded(pixels: u64, is_to_be_made: bool) -> f64 {
+fn coded(Sample { pixels, pages, is_to_be_made }: Sample) -> f64 {
     let made = if is_to_be_made { pixels as f64 } else { 0.0 };
-    made + (pixels as f64).min(VARIANT_PIXELS)
+    made + (pixels as f64).min(pages as f64 * VARIANT_PIXELS)
 }
 
-/// How many pixels a file will be; none if its header does not say so. A PDF has none, and to read it takes a process with
+/// How many pixels a file will be, on how many pages; none if its header does not say so. A PDF has none, and to read it takes a process with
 /// limits: its pages are counted by the words that begin them.
-fn pixels(path: &Path, file: &File) -> Option<u64> {
+fn pixels(path: &Path, file: &File) -> Option<(u64, u64)> {
     match file.content_type {
-        "application/pdf" => Some(pages(path, file.bytes)? * PAGE_PIXELS),
+        "application/pdf" => pages(path, file.bytes).map(|pages| (pages * PAGE_PIXELS, pages)),
         "image/tiff" => probed(path),
         _ if file.bytes <= IMAGE_BYTES => probed(path),
         _ => None,
     }
 }
 
-fn probed(path: &Path) -> Option<u64> {
+fn probed(path: &Path) -> Option<(u64, u64)> {
     let bounds = Bounds { pages: PAGES, ..Bounds::default() };
     let probe = abide_media::probe(path, &bounds).ok()?;
     // What is no image by its bytes has none.
-    Some(u64::from(probe.width) * u64::from(probe.height) * u64::from(probe.pages))
-        .filter(|pixels| *pixels > 0)
+    let pages = u64::from(probe.pages);
+    Some((u64::from(probe.width) * u64::from(probe.height) * pages, pages)).filter(|(pixels, _)| *pixels > 0)
 }
 
 fn pages(path: &Path, bytes: u64) -> Option<u64> {
@@ -167,12 +178,13 @@ fn pages(path: &Path, bytes: u64) -> Option<u64> {
 }
 
 fn times(looked_at: &LookedAt, in_flight: usize) -> Result<(Duration, Duration), Failure> {
-    if looked_at.first.is_empty() {
+    if looked_at.some.is_empty() {
         return Ok((Duration::ZERO, Duration::ZERO));
     }
     let bounds = Bounds::default();
     let (count, per_file) = (looked_at.count as f64, looked_at.average(coded));
-    let workers = looked_at.average(|_, is_to_be_made| if is_to_be_made { 2.0 } else { 1.0 });
+    // One for the file, if it is to be converted, and one for each image.
+    let workers = looked_at.average(|sample| f64::from(u8::from(sample.is_to_be_made)) + sample.pages as f64);
     let of = |per_pixel: f64| {
         let starting = workers * PER_WORKER.as_secs_f64();
         let seconds = (per_file * per_pixel + starting) * count / in_flight.max(1) as f64;

@@ -22,6 +22,16 @@ pub(super) struct Seen {
     pub(super) bytes: u64,
     pub(super) modified_ms: i64,
     pub(super) how: String,
+    /// The memory that workers had: what failed may not fail with more.
+    #[serde(default)]
+    pub(super) within: String,
+}
+
+impl Seen {
+    /// Whether the same is to be done with the same file.
+    pub(super) fn asks_the_same(&self, other: &Seen) -> bool {
+        (self.bytes, self.modified_ms, &self.how) == (other.bytes, other.modified_ms, &other.how)
+    }
 }
 
 /// How a file ended.
@@ -71,7 +81,7 @@ impl Entry {
     pub(super) fn counts_for(&self, seen: &Seen) -> bool {
         let is_same = self.seen.bytes == seen.bytes && self.seen.modified_ms == seen.modified_ms;
         match &self.end {
-            End::Converted => self.seen == *seen,
+            End::Converted => self.seen.asks_the_same(seen),
             // Another version may know what to do with it.
             End::PassedThrough { .. } => is_same && self.by == VERSION,
             End::Failed { again, .. } => !again && self.seen == *seen && self.by == VERSION,
@@ -266,5 +276,26 @@ fn or_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_tried_again_with_other_memory_and_what_is_converted_is_not() {
+        let seen = |within: &str| Seen {
+            bytes: 1,
+            modified_ms: 2,
+            how: "default".to_owned(),
+            within: within.to_owned(),
+        };
+        let failed = End::Failed { reason: "the memory is too little".to_owned(), again: false };
+        let of = |end: &End| Entry::new(seen("1024"), end.clone(), Vec::new());
+        for (end, counts) in [(failed, false), (End::Converted, true)] {
+            assert!(of(&end).counts_for(&seen("1024")));
+            assert_eq!(of(&end).counts_for(&seen("4096")), counts, "{end:?}");
+        }
     }
 }

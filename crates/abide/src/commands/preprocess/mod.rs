@@ -49,6 +49,12 @@ const NAMED: usize = 10;
 const FLOOR_BYTES: u64 = 16 << 20;
 const LOOK_AT_ROOM: Duration = Duration::from_secs(1);
 
+/// How long one file may take: a TIFF and a document, whatever their pages are, more for each mebibyte, and at most.
+const VOLUME_MS: i64 = 10 * 60 * 1_000;
+const DOCUMENT_MS: i64 = 60 * 60 * 1_000;
+const PER_MEBIBYTE_MS: i64 = 20 * 1_000;
+const MOST_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// A file that was not converted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Left {
@@ -67,6 +73,7 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
     let folder = Folder::read(&args.dir)?;
     let results = Results { out: out_dir(args, &folder)?, overwrite: args.overwrite };
     settle(&mut config, args, &results.out);
+    give_time(&mut config, &folder);
     let state = &config.store.data_dir;
     if let Some(owner) = DataDir::owner(state) {
         return Err(Failure::OutInUse { out: results.out, pid: Some(owner.pid) });
@@ -119,6 +126,23 @@ fn settle(config: &mut Config, args: &PreprocessArgs, out: &FilePath) {
     config.preprocess.cdn_public_url = String::new();
 }
 
+/// A volume of many pages takes longer than a scan, and somebody waits who wants it: time for a task grows with the largest file.
+fn give_time(config: &mut Config, folder: &Folder) {
+    let of = |is_its: fn(&str) -> bool| {
+        let largest =
+            folder.files.iter().filter(|file| is_its(file.content_type)).map(|file| file.bytes).max();
+        let mebibytes = i64::try_from(largest.unwrap_or(0) >> 20).unwrap_or(i64::MAX);
+        mebibytes.saturating_add(1).saturating_mul(PER_MEBIBYTE_MS)
+    };
+    let tasks = &mut config.preprocess;
+    for (timeout_ms, least_ms, more_ms) in [
+        (&mut tasks.task_timeout_tiff_ms, VOLUME_MS, of(|kind| kind == "image/tiff")),
+        (&mut tasks.task_timeout_pdf_ms, DOCUMENT_MS, of(|kind| kind == "application/pdf")),
+    ] {
+        *timeout_ms = (*timeout_ms).max(least_ms.saturating_add(more_ms).min(MOST_MS));
+    }
+}
+
 /// Starts what converts files, and has it convert those that are to be converted.
 async fn convert_all(
     config: &Config,
@@ -143,6 +167,12 @@ async fn convert_all(
         full = room_runs_out(out) => Err(full),
         () = told => Err(Failure::Interrupted),
     };
+    // Whoever is told to stop lets workers finish that are at it, and they call back while there is somebody to call.
+    let patience = match &done {
+        Err(Failure::Interrupted) => Duration::from_millis(config.server.drain_ms),
+        Ok(_) | Err(_) => Duration::ZERO,
+    };
+    service.wind_down(patience).await;
     host.stop().await;
     done.map_err(
         |failure| if failure.is_about_room() { Failure::Full { path: out.clone() } } else { failure },

@@ -15,11 +15,15 @@ use crate::config::Config;
 pub(super) struct How {
     pub(super) preset: &'static str,
     pub(super) pdf_dpi: u16,
+    /// Of workers, by what they do.
+    memory_mb: [u32; 3],
 }
 
 impl How {
     pub(super) fn of(config: &Config) -> How {
-        How { preset: config.launcher.preset, pdf_dpi: config.preprocess.pdf_dpi }
+        let of = &config.preprocess;
+        let memory_mb = [of.memory_tiff_mb, of.memory_pdf_mb, of.memory_image_mb];
+        How { preset: config.launcher.preset, pdf_dpi: of.pdf_dpi, memory_mb }
     }
 
     /// A file as it is now, and what is to be done with it.
@@ -27,7 +31,8 @@ impl How {
         let is_drawn = file.content_type == "application/pdf" && self.pdf_dpi != PdfSettings::default().dpi;
         let how =
             if is_drawn { format!("{} {} dpi", self.preset, self.pdf_dpi) } else { self.preset.to_owned() };
-        Seen { bytes: file.bytes, modified_ms: file.modified_ms, how }
+        let within = self.memory_mb.map(|mb| mb.to_string()).join(" ");
+        Seen { bytes: file.bytes, modified_ms: file.modified_ms, how, within }
     }
 }
 
@@ -47,8 +52,12 @@ impl Plan {
         let (mut begun, mut fresh, mut over) = (Vec::new(), Vec::new(), Vec::new());
         for file in &folder.files {
             let seen = how.seen(file);
-            let is_begun =
-                |path: &str| ledger.pending.iter().any(|batch| batch.files.get(path) == Some(&seen));
+            let is_begun = |path: &str| {
+                ledger
+                    .pending
+                    .iter()
+                    .any(|batch| batch.files.get(path).is_some_and(|of| of.asks_the_same(&seen)))
+            };
             let entry = ledger.entries.get(&file.path).filter(|entry| entry.counts_for(&seen));
             match entry.map(|entry| (entry, entry.end == End::Converted)) {
                 Some((entry, is_converted))

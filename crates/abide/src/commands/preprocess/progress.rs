@@ -1,21 +1,28 @@
-//! How far a batch is: a bar for each phase at a terminal, a line now and then elsewhere.
+//! How far a batch is: a bar for each phase at a terminal, a line now and then elsewhere; and what it waits for.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use abide_preprocess::calls::{PhaseProgress, StatusAnswer};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::json;
+use tokio::time::Instant;
 
 use crate::output::Output;
 
 /// A line is said each so many parts of a phase.
 const PARTS: u64 = 10;
+/// What is waited for is said at once, and again so much later if that is still so.
+const STILL_WAITS: Duration = Duration::from_secs(60);
 
 pub(in crate::commands) struct Progress {
     output: Output,
     bars: Option<MultiProgress>,
     of_phases: BTreeMap<String, ProgressBar>,
     said: BTreeMap<String, u64>,
+    /// When it was last said what is waited for.
+    said_waits: Option<Instant>,
 }
 
 impl Progress {
@@ -26,6 +33,7 @@ impl Progress {
             bars: shown.then(MultiProgress::new),
             of_phases: BTreeMap::new(),
             said: BTreeMap::new(),
+            said_waits: None,
         }
     }
 
@@ -42,6 +50,22 @@ impl Progress {
                 }
                 None => self.say(phase),
             }
+        }
+        if let Some(waits) = &status.waits {
+            self.say_waits(waits);
+        }
+    }
+
+    fn say_waits(&mut self, waits: &str) {
+        if self.said_waits.is_some_and(|said| said.elapsed() < STILL_WAITS) {
+            return;
+        }
+        self.said_waits = Some(Instant::now());
+        let text = format!("waiting for room, and going on when there is some: {waits}");
+        let say = || self.output.message(&text, &json!({ "waits": waits }));
+        match &self.bars {
+            Some(bars) => bars.suspend(say),
+            None => say(),
         }
     }
 
