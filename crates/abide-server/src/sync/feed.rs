@@ -18,7 +18,7 @@ use abide_store::view::ObjectView;
 use abide_store::{Answer, Read};
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -96,6 +96,8 @@ pub(crate) struct Feed {
     readers: Mutex<Vec<Weak<AtomicI64>>>,
     socket_share: Share,
     body_share: Share,
+    /// Bytes of an entry, as those that were read last have them on the average; 0 before any was.
+    entry_bytes: AtomicUsize,
     follower: OnceLock<AbortHandle>,
 }
 
@@ -130,6 +132,7 @@ impl Feed {
             readers: Mutex::default(),
             socket_share: app.sockets().pages().share(),
             body_share: app.sockets().bodies().share(),
+            entry_bytes: AtomicUsize::new(0),
             follower: OnceLock::new(),
         });
         let task = tokio::spawn(keep_up(Arc::downgrade(&feed), life, follower));
@@ -204,10 +207,19 @@ impl Feed {
         limit: usize,
     ) -> Result<(Vec<LogEntry>, i64), Over> {
         let _turn = app.sockets().reading().await;
+        // What does not fit into a page is read for nothing.
+        let limit = match self.entry_bytes.load(Ordering::Relaxed) {
+            0 => limit,
+            bytes => limit.min(PAGE_BYTES / bytes + 1),
+        };
         let read = Read::Log { object: self.object.clone(), after: Seq(after), limit };
         match app.read(read).await {
             Ok(Answer::Log(Some(page))) if page.incarnation == self.life => {
                 let mut entries = page.entries;
+                let all: usize = entries.iter().map(|entry| entry.value.len()).sum();
+                if let Some(average) = all.checked_div(entries.len()) {
+                    self.entry_bytes.store(average, Ordering::Relaxed);
+                }
                 let mut bytes = 0;
                 let fits = |entry: &&LogEntry| {
                     bytes += entry.value.len();
