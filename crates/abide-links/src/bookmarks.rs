@@ -33,6 +33,8 @@ pub struct Found {
     pub link: NewLink,
     /// Tags whose names cannot be kept, and those that are too many.
     pub left_out: Vec<String>,
+    /// Tags that are kept under another name than the file has, beyond case and spaces: as it has them, and as they are kept.
+    pub renamed: Vec<(String, String)>,
 }
 
 /// Why there is no URL to save.
@@ -171,15 +173,20 @@ fn of_stamp(text: &str) -> Option<Time> {
 
 /// A link with as much of what the file says of it as can be kept.
 fn found(url: String, names: Vec<String>, created_at: Option<Time>) -> Found {
-    let (mut tags, mut left_out) = (Vec::new(), Vec::new());
+    let (mut tags, mut left_out, mut renamed) = (Vec::new(), Vec::new(), Vec::new());
     for text in names {
         match tag::name(&text) {
             Some(name) if tags.contains(&name) => {}
-            Some(name) if tags.len() < TAGS => tags.push(name),
+            Some(name) if tags.len() < TAGS => {
+                if !tag::is_plain(&text, &name) {
+                    renamed.push((text, name.clone()));
+                }
+                tags.push(name);
+            }
             Some(_) | None => left_out.push(text),
         }
     }
-    Found { link: NewLink { url, tags, created_at: created_at.map(iso) }, left_out }
+    Found { link: NewLink { url, tags, created_at: created_at.map(iso) }, left_out, renamed }
 }
 
 /// A bookmark's URL, if it is one of a page. What has no scheme is left to who saves it.
@@ -233,7 +240,7 @@ mod tests {
 
     /// What a file says of its only link: tags, date, tags that cannot be kept.
     fn said(text: &str) -> (Vec<String>, Option<String>, Vec<String>) {
-        let Some(Ok(Found { link: NewLink { tags, created_at, .. }, left_out })) =
+        let Some(Ok(Found { link: NewLink { tags, created_at, .. }, left_out, .. })) =
             entries(text).pop().map(|entry| entry.link)
         else {
             panic!("no link: {text}")
@@ -266,6 +273,18 @@ mod tests {
         assert_eq!(said(r#"{"url": "https://a.example/", "tags": null}"#), (vec![], None, vec![]));
         let late = entries(r#"{"url": "https://a.example/", "createdAt": "soon"}"#).pop().expect("an entry");
         assert!(late.link.is_err_and(|no| no.to_string().contains("\"soon\"")));
+    }
+
+    #[test]
+    fn a_tag_that_gets_another_name_is_told_with_it() {
+        let line = r#"{"url": "https://a.example/", "tags": "To  Read_later, Rust, éé, a tag of more than sixteen letters, c++"}"#;
+        let Some(Ok(Found { renamed, link, .. })) = entries(line).pop().map(|entry| entry.link) else {
+            panic!("no link")
+        };
+        assert_eq!(link.tags, ["to-read-later", "rust", "ee", "a-tag-of-more-th", "c"]);
+        let pair = |text: &str, name: &str| (text.to_owned(), name.to_owned());
+        let cut = pair("a tag of more than sixteen letters", "a-tag-of-more-th");
+        assert_eq!(renamed, [pair("éé", "ee"), cut, pair("c++", "c")]);
     }
 
     fn ok(number: usize, url: &str) -> (usize, Result<String, String>) {

@@ -42,6 +42,8 @@ pub const TAG_NAME_CHARS: usize = 64;
 pub const DOMAIN_CHARS: usize = 255;
 /// Characters of a word for who brought a link.
 pub const SOURCE_CHARS: usize = 100;
+/// Characters of the name of what made a summary.
+pub const MODEL_CHARS: usize = 200;
 /// Characters of the error of a link.
 pub const ERROR_CHARS: usize = 200;
 /// Characters of what was the matter with it, for people.

@@ -27,6 +27,16 @@ pub(crate) fn name(text: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
+/// Whether `name` is `text` but for case, and spaces and `_` that are `-` in it.
+#[must_use]
+pub(crate) fn is_plain(text: &str, name: &str) -> bool {
+    let words = |text: &str| {
+        let words = text.split([' ', '-', '_']).filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>()
+    };
+    words(text.trim()) == words(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,10 @@ use crate::budget::tokens;
 use crate::error::LlmError;
 use crate::fit::fit;
 use crate::limiter::{Limiter, Limiters};
-use crate::limits::{AROUND_TOKENS, BACKOFF_MS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS};
+use crate::limits::{
+    AROUND_TOKENS, BACKOFF_MS, IMAGE_TOKENS, MESSAGE_CHARS, REPLY_BYTES, TOKENS_MAX, WAIT_MS,
+};
+use crate::purse::Purse;
 use crate::repair::object_in;
 use crate::replay::{Counted, Model, Reckoned, Reckoning};
 use crate::spend::{Ledger, Price, Spent, Usage};
@@ -41,8 +44,8 @@ pub struct Endpoint {
     pub concurrency: usize,
     /// What its tokens cost.
     pub price: Price,
-    /// Nothing is asked any more when so much was spent; no bound if none.
-    pub budget_micros: Option<u64>,
+    /// What is spent comes out of it; no bound if none.
+    pub purse: Option<Purse>,
 }
 
 impl Endpoint {
@@ -58,7 +61,7 @@ impl Endpoint {
             patience_ms: 0,
             concurrency: 3,
             price: Price::default(),
-            budget_micros: None,
+            purse: None,
         }
     }
 }
@@ -184,13 +187,18 @@ impl Client {
         Reckoning { answer, spent, unanswered_micros: going.unanswered_micros }
     }
 
-    /// What the next request may cost.
-    fn next_micros(&self, ask: &Ask, max_tokens: u32) -> u64 {
+    /// What the next request of a question may cost.
+    fn next_micros(&self, going: &Going<'_>) -> u64 {
+        self.request_micros(going.ask, going.image_url, going.max_tokens)
+    }
+
+    fn request_micros(&self, ask: &Ask, image_url: Option<&str>, max_tokens: u32) -> u64 {
         let schema = match &ask.shape {
             Shape::Text => 0,
             Shape::Json { schema, .. } => tokens(&schema.to_string()),
         };
-        let input = tokens(&ask.system) + tokens(&ask.user) + schema + AROUND_TOKENS;
+        let image = image_url.map_or(0, |_| IMAGE_TOKENS);
+        let input = tokens(&ask.system) + tokens(&ask.user) + schema + image + AROUND_TOKENS;
         let usage = Usage { input_tokens: input as u64, output_tokens: u64::from(max_tokens) };
         self.shared.endpoint.price.of(usage)
     }
@@ -198,14 +206,13 @@ impl Client {
     /// Whether another request may cost more than is allowed.
     fn is_too_dear(&self, going: &Going<'_>) -> bool {
         let so_far = self.shared.endpoint.price.of(going.usage).saturating_add(going.unanswered_micros);
-        let with_next = so_far.saturating_add(self.next_micros(going.ask, going.max_tokens));
+        let with_next = so_far.saturating_add(self.next_micros(going));
         going.allowance_micros.is_some_and(|allowance| with_next > allowance)
     }
 
     async fn go(&self, going: &mut Going<'_>) -> Result<Answer, LlmError> {
         let (mut failures, mut waits, mut waited_ms) = (0, 0, 0);
         loop {
-            self.check_budget()?;
             let error = match self.request(going).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Form(error)) => match self.form().next() {
@@ -250,15 +257,6 @@ impl Client {
         self.shared.ledger.spent(self.shared.endpoint.price)
     }
 
-    fn check_budget(&self) -> Result<(), LlmError> {
-        match self.shared.endpoint.budget_micros {
-            Some(budget_micros) if self.spent().cost_micros >= budget_micros => {
-                Err(LlmError::OverBudget { budget_micros })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
     fn form(&self) -> Form {
         Form::of(self.shared.form.load(Ordering::Relaxed))
     }
@@ -273,18 +271,34 @@ impl Client {
             complaint: going.complaint.as_deref(),
         };
         let body = wire::request(&question, &endpoint.model, form);
-        let reply = {
+        let most_micros = self.next_micros(going);
+        let (reply, aside) = {
             let _room = self.shared.limiter.enter().await;
+            let aside = match &endpoint.purse {
+                Some(purse) => Some(purse.set_aside(most_micros).await.map_err(Miss::Final)?),
+                None => None,
+            };
             going.requests += 1;
             self.shared.ledger.note_request();
             let sent =
                 tokio::time::timeout(Duration::from_millis(endpoint.timeout_ms), self.send(&body)).await;
             let (base_url, timeout_ms) = (endpoint.base_url.clone(), endpoint.timeout_ms);
             let late = LlmError::Timeout { endpoint: base_url, timeout_ms };
-            sent.unwrap_or(Err(Miss::Lost(late, BACKOFF_MS)))
+            (sent.unwrap_or(Err(Miss::Lost(late, BACKOFF_MS))), aside)
         };
-        if let Err(Miss::Lost(..)) = &reply {
-            going.unanswered_micros += self.next_micros(going.ask, going.max_tokens);
+        let is_lost = matches!(&reply, Err(Miss::Lost(..)));
+        if is_lost {
+            going.unanswered_micros += most_micros;
+        }
+        let took_micros = match &reply {
+            // Of one that does not say what it took nobody knows it either.
+            Ok(said) if said.usage == Usage::default() => most_micros,
+            Ok(said) => endpoint.price.of(said.usage),
+            Err(_) if is_lost => most_micros,
+            Err(_) => 0,
+        };
+        if let Some(aside) = aside {
+            aside.settle(took_micros).await;
         }
         let said = match reply {
             Err(Miss::Form(error)) if going.validator.is_none() => return Err(Miss::Final(error)),
@@ -411,7 +425,7 @@ impl Model for Client {
     }
 
     fn most_micros(&self, ask: &Ask) -> u64 {
-        self.next_micros(ask, ask.max_tokens)
+        self.request_micros(ask, None, ask.max_tokens)
     }
 
     fn ask_within<'a>(&'a self, ask: &'a Ask, allowance_micros: u64) -> Reckoned<'a> {

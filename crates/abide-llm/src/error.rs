@@ -62,6 +62,9 @@ pub enum LlmError {
         /// How much there was.
         budget_micros: u64,
     },
+    /// What a request may cost could not be written down, so it was not sent.
+    #[error("what the question may cost cannot be noted: {0}")]
+    NotNoted(String),
     /// A recording has no answer to this question.
     #[error("the recording has no answer to the question {0}")]
     NotRecorded(String),
@@ -75,7 +78,8 @@ impl LlmError {
             LlmError::Limited { .. }
             | LlmError::Unavailable { .. }
             | LlmError::Timeout { .. }
-            | LlmError::BadAnswer(_) => true,
+            | LlmError::BadAnswer(_)
+            | LlmError::NotNoted(_) => true,
             LlmError::Setup(_)
             | LlmError::Refused { .. }
             | LlmError::Declined(_)
@@ -98,6 +102,7 @@ impl LlmError {
             | LlmError::BadAnswer(_)
             | LlmError::Cut { .. }
             | LlmError::OverBudget { .. }
+            | LlmError::NotNoted(_)
             | LlmError::NotRecorded(_) => None,
         }
     }

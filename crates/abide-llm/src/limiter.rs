@@ -1,8 +1,10 @@
-//! One limiter for each endpoint and model: how many questions at a time, and rest when it asks for it.
+//! What all who ask models share: a limiter for each endpoint and model, which says how many questions at a time and rests when it
+//! is asked to, and what they may spend.
 
 use crate::limits::LIMITERS;
+use crate::purse::Purse;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -12,12 +14,25 @@ use tokio::time::Instant;
 pub struct Limiters {
     /// Looked up when a client is made, never across an `await`.
     by_name: Arc<Mutex<ByName>>,
+    purse: Arc<OnceLock<Purse>>,
 }
 
 /// Limiters by endpoint and model.
 type ByName = BTreeMap<(String, String), Arc<Limiter>>;
 
 impl Limiters {
+    /// What everybody may spend: `budget_micros`, unless there is a purse already.
+    #[must_use]
+    pub fn purse_of(&self, budget_micros: u64) -> Purse {
+        self.purse.get_or_init(|| Purse::new(budget_micros)).clone()
+    }
+
+    /// What everybody may spend, if that is bounded.
+    #[must_use]
+    pub fn purse(&self) -> Option<Purse> {
+        self.purse.get().cloned()
+    }
+
     /// The limiter of `model` at `endpoint`; made with room for `concurrency` questions if there is none yet.
     pub(crate) fn of(&self, endpoint: &str, model: &str, concurrency: usize) -> Arc<Limiter> {
         let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);

@@ -16,3 +16,5 @@ pub const AROUND_TOKENS: usize = 300;
 pub const LIMITERS: usize = 1_000;
 /// Sentences of a text that are ranked.
 pub const SENTENCES: usize = 300;
+/// Tokens that an image is taken for until the model says what it took.
+pub const IMAGE_TOKENS: usize = 4_000;

@@ -107,6 +107,7 @@ impl ServiceError {
                     | LlmError::Unavailable { .. }
                     | LlmError::Timeout { .. }
                     | LlmError::OverBudget { .. } => FaultOf::ModelForNow,
+                    LlmError::NotNoted(_) => FaultOf::OursForNow,
                     LlmError::Setup(_)
                     | LlmError::Refused { .. }
                     | LlmError::Declined(_)

@@ -1,6 +1,7 @@
 //! Causes in words: why a job is not running, for people.
 
 use abide_core::limit::Blocked;
+use abide_core::name::LimitKey;
 use abide_core::time::Time;
 use abide_core::why::{Ahead, Cause};
 
@@ -48,7 +49,8 @@ pub(crate) fn sentence(cause: &Cause, now: Time) -> String {
             before(*ahead)
         ),
         Cause::CoolingDown { key, until, ahead } => format!(
-            "The limit {key} was told to rest; it opens {}, and {} at it.",
+            "The limit {key} was told to rest{}; it opens {}, and {} at it.",
+            why_it_rests(key),
             moment(*until, now),
             before(*ahead)
         ),
@@ -65,6 +67,15 @@ pub(crate) fn blocked(why: Blocked, now: Time) -> String {
         Blocked::Concurrency { limit } => format!("As many run as it allows at a time: {limit}."),
         Blocked::Rate { rate, until } => format!("Its {rate} are used up; it opens {}.", moment(until, now)),
         Blocked::Cooldown { until } => format!("It was told to rest; it opens {}.", moment(until, now)),
+    }
+}
+
+/// Why a limit rests that is one of hosts: whoever fetches tells it to, and has only these reasons.
+fn why_it_rests(key: &LimitKey) -> &'static str {
+    if key.as_str().starts_with("host:") {
+        ", because the host failed several times in a row, asked to be left alone or wants its requests further apart"
+    } else {
+        ""
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
 use abide_entities::EntityStore;
+use abide_llm::Purse;
 use abide_server::{Admission, BackupService, Bounds, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
@@ -23,7 +24,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::{Hosted, Started, collections, entities};
+use crate::services::{Hosted, Started, collections, entities, spending};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -96,12 +97,15 @@ impl Host {
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
         let (listener, address) = bind(listen).await?;
-        let Hosted { registry, mut services, defaults, after_start, export, limiters: _ } = hosted;
+        let Hosted { registry, mut services, defaults, after_start, export, limiters } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
             services.watch.telemetry = export.spans();
             options.telemetry = export.spans();
         }
+        let purse = limiters.purse();
+        // Jobs begin at once: nobody asks a model before it is known what was spent.
+        purse.iter().for_each(Purse::shut);
         let engine = Engine::start(Box::new(store), registry, options)?;
         if let Some(export) = &export {
             export.count(&engine);
@@ -111,6 +115,7 @@ impl Host {
             engine.stop().await;
             return Err(failure);
         }
+        purse.into_iter().for_each(|purse| drop(tokio::spawn(spending::open(engine.clone(), purse))));
         data_dir.set_address(address.to_string())?;
         services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));

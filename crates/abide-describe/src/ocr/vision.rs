@@ -101,6 +101,7 @@ fn class(error: LlmError) -> OcrError {
         | LlmError::Timeout { .. }
         | LlmError::BadAnswer(_)
         | LlmError::OverBudget { .. }
+        | LlmError::NotNoted(_)
         | LlmError::NotRecorded(_) => OcrError::Transient(message),
     }
 }

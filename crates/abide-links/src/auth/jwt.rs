@@ -2,6 +2,7 @@
 
 use super::denied::Denied;
 use abide_core::time::Time;
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -115,7 +116,7 @@ impl Verifier {
     pub fn verify(&self, token: &str, now: Time) -> Result<Claims, Denied> {
         let bad = |reason: &str| Denied::BadToken(reason.to_owned());
         let claims = decode::<Claims>(token, &self.key, &self.validation)
-            .map_err(|error| Denied::BadToken(format!("the token is not valid: {error}")))?
+            .map_err(|error| Denied::BadToken(format!("the token is not valid: {}", in_words(error.kind()))))?
             .claims;
         let now_s = now.0.div_euclid(1_000);
         if claims.exp <= now_s {
@@ -135,6 +136,21 @@ impl Verifier {
             return Err(bad("the token has no subject"));
         }
         Ok(claims)
+    }
+}
+
+/// What is wrong with a token, without the words of the library that found it.
+fn in_words(wrong: &ErrorKind) -> String {
+    match wrong {
+        ErrorKind::InvalidSignature => "it is not signed with the key of this server".to_owned(),
+        ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName | ErrorKind::UnsupportedAlgorithm => {
+            "it is signed in a way that is not taken here".to_owned()
+        }
+        ErrorKind::Json(error) => match error.to_string().split_once("missing field `") {
+            Some((_, field)) => format!("it has no {}", field.split('`').next().unwrap_or_default()),
+            None => "it cannot be read, or is signed in a way that is not taken here".to_owned(),
+        },
+        _ => "it is no JSON Web Token".to_owned(),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use crate::event::Event;
 use crate::limits::{
-    DESCRIPTION_CHARS, DOMAIN_CHARS, ERROR_CHARS, ID_BYTES, REASON_CHARS, SOURCE_CHARS, SUMMARY_KEPT_CHARS,
-    TAG_NAME_CHARS, TITLE_CHARS, URL_BYTES,
+    DESCRIPTION_CHARS, DOMAIN_CHARS, ERROR_CHARS, ID_BYTES, MODEL_CHARS, REASON_CHARS, SOURCE_CHARS,
+    SUMMARY_KEPT_CHARS, TAG_NAME_CHARS, TITLE_CHARS, URL_BYTES,
 };
 use serde_json::Value;
 
@@ -35,12 +35,13 @@ const NAMES: [&str; 22] = [
 ];
 
 /// Texts that are cut, and to how many characters.
-const TEXTS: [(&str, usize); 9] = [
+const TEXTS: [(&str, usize); 10] = [
     ("name", TAG_NAME_CHARS),
     ("suggestedName", TAG_NAME_CHARS),
     ("title", TITLE_CHARS),
     ("description", DESCRIPTION_CHARS),
     ("summary", SUMMARY_KEPT_CHARS),
+    ("model", MODEL_CHARS),
     ("error", ERROR_CHARS),
     ("reason", REASON_CHARS),
     ("domain", DOMAIN_CHARS),

@@ -208,6 +208,9 @@ pub struct LinkView {
     pub description: Option<String>,
     /// What its page says, in short.
     pub summary: Option<String>,
+    /// What made the summary: a model, or `abide/extractive-1`, which picks sentences of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_model: Option<String>,
     /// Its host.
     pub domain: String,
     /// A picture.

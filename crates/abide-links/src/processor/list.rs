@@ -14,6 +14,7 @@ use abide_core::time::Time;
 use abide_engine::{Halt, Turn};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as CURSOR_CODE;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A page of links in the order that is asked for, or those that fit what is looked for, best first.
@@ -24,7 +25,7 @@ pub(super) fn list(turn: &mut Turn<'_>, query: &Query) -> Result<Listed, Halt<No
     }
     let range = Range::of(query)?;
     let listed = match query.q.as_deref().map(str::trim).filter(|q| !q.is_empty()) {
-        Some(q) => search(turn, &Range { sort: Sort::Newest, ..range }, q, query.matching.as_deref(), limit)?,
+        Some(q) => search(turn, &Range { sort: Sort::Newest, ..range }, q, query, limit)?,
         None => page(turn, &range, query.cursor.as_deref(), limit)?,
     };
     let passed_over = turn.get::<PassedOver>(PASSED_OVER)?.map(|passed| passed.count);
@@ -122,11 +123,31 @@ struct Cursor {
     id: String,
 }
 
+/// How many of what was found were shown: it is in the order of how well it fits.
+#[derive(Serialize, Deserialize)]
+struct Found {
+    shown: usize,
+}
+
+impl Found {
+    fn read(text: &str) -> Result<Found, No> {
+        read_cursor(text)
+    }
+
+    fn text(&self) -> String {
+        CURSOR_CODE.encode(serde_json::json!({ "shown": self.shown }).to_string())
+    }
+}
+
+fn read_cursor<C: DeserializeOwned>(text: &str) -> Result<C, No> {
+    let bytes = CURSOR_CODE.decode(text).ok();
+    let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    cursor.ok_or_else(|| No::Invalid(format!("cursor is {text:?}, which no page gave as its nextCursor")))
+}
+
 impl Cursor {
     fn read(text: &str) -> Result<Cursor, No> {
-        let bytes = CURSOR_CODE.decode(text).ok();
-        let cursor = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        cursor.ok_or_else(|| No::Invalid(format!("cursor is {text:?}, which no page gave as its nextCursor")))
+        read_cursor(text)
     }
 
     fn text(&self) -> String {
@@ -165,10 +186,11 @@ fn search(
     turn: &mut Turn<'_>,
     range: &Range,
     q: &str,
-    matching: Option<&str>,
+    query: &Query,
     limit: usize,
 ) -> Result<Listed, Halt<No>> {
-    let all = match matching.unwrap_or("any") {
+    let from = query.cursor.as_deref().map(Found::read).transpose()?.map_or(0, |found| found.shown);
+    let all = match query.matching.as_deref().unwrap_or("any") {
         "any" => false,
         "all" => true,
         other => return Err(No::Invalid(format!("match is {other:?}: give any or all")).into()),
@@ -189,9 +211,11 @@ fn search(
             found.push((score, link, fields));
         }
     }
-    found.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.created_at.cmp(&a.1.created_at)));
-    let total = found.len() as u64;
-    found.truncate(limit);
+    found.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.created_at.cmp(&a.1.created_at)).then(a.1.id.cmp(&b.1.id)));
+    let total = found.len();
+    let shown = from.saturating_add(limit);
+    let found: Vec<_> = found.into_iter().skip(from).take(limit).collect();
+    let next_cursor = (shown < total).then(|| Found { shown }.text());
     let (links, marks): (Vec<Link>, Vec<_>) =
         found.into_iter().map(|(score, link, fields)| (link, (score, fields))).unzip();
     let marked = |(view, (score, fields)): (LinkView, (u32, Vec<String>))| LinkView {
@@ -200,7 +224,7 @@ fn search(
         ..view
     };
     let links = views(turn, &links)?.into_iter().zip(marks).map(marked).collect();
-    Ok(Listed { links, total, next_cursor: None, passed_over: None })
+    Ok(Listed { links, total: total as u64, next_cursor, passed_over: None })
 }
 
 /// Links among others as the API shows them.
@@ -256,6 +280,7 @@ fn view_with(turn: &mut Turn<'_>, link: &Link, duplicates: usize) -> Result<Link
         title: snapshot.title,
         description: snapshot.description,
         summary: link.summary.clone(),
+        summary_model: link.summary_model.clone().filter(|_| link.summary.is_some()),
         domain: link.domain.clone(),
         image: snapshot.image,
         favicon: snapshot.favicon,

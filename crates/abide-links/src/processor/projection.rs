@@ -57,7 +57,9 @@ pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Ha
             link.snapshot =
                 Some(Metadata { title, description, image: text("image"), favicon: text("favicon") });
         }),
-        "v1.LinkSummarized" => change(turn, &about("linkId"), |link| link.summary = text("summary")),
+        "v1.LinkSummarized" => change(turn, &about("linkId"), |link| {
+            (link.summary, link.summary_model) = (text("summary"), text("model"));
+        }),
         "v1.LinkCompleted" => {
             change(turn, &about("id"), |link| link.completed_at = Some(time("completedAt")))
         }
@@ -140,7 +142,7 @@ fn bounded(link: &Link) -> Result<Link, Halt<No>> {
         |link| link.suggested.truncate(10),
         |link| link.snapshot.iter_mut().for_each(|snapshot| snapshot.description = None),
         |link| link.tags.truncate(10),
-        |link| (link.snapshot, link.summary) = (None, None),
+        |link| (link.snapshot, link.summary, link.summary_model) = (None, None, None),
     ];
     for leave_out in least_missed {
         if Json::encode(&link)?.len() <= LINK_BYTES {
@@ -186,6 +188,7 @@ fn created(turn: &mut Turn<'_>, args: &Value, created_at: Time) -> Result<Meanin
         deleted_at: None,
         snapshot: None,
         summary: None,
+        summary_model: None,
         processing: None,
         tags: Vec::new(),
         suggested: Vec::new(),

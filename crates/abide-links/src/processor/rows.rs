@@ -68,6 +68,9 @@ pub struct Link {
     pub snapshot: Option<Metadata>,
     /// The newest summary.
     pub summary: Option<String>,
+    /// What made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary_model: Option<String>,
     /// Where its processing stands.
     pub processing: Option<Processing>,
     /// Ids of its tags.

@@ -148,6 +148,7 @@ fn why(error: &LlmError) -> String {
         LlmError::BadAnswer(_) => "what the model answered cannot be used".to_owned(),
         LlmError::Cut { max_tokens } => format!("the model's answer was cut after {max_tokens} tokens"),
         LlmError::OverBudget { .. } => "the budget of the model is used up (llm.budget_micros)".to_owned(),
+        LlmError::NotNoted(_) => "what the question may cost cannot be noted now".to_owned(),
         LlmError::NotRecorded(_) => "the recording has no answer".to_owned(),
     }
 }

@@ -46,13 +46,14 @@ struct Cause<'a> {
 /// A page of the pull `id`.
 #[must_use]
 pub fn chunk(id: &RequestId, page: &Page) -> String {
-    let mut text = String::with_capacity(page.text.len() + 128);
-    text.push_str(r#"{"_tag":"Chunk","requestId":"#);
-    text.push_str(id.as_str());
-    text.push_str(r#","values":["#);
-    text.push_str(&page.text);
-    text.push_str("]}");
-    text
+    let (before, after) = around_page(id);
+    [&before, &*page.text, after].concat()
+}
+
+/// What stands before and after a page of the pull `id`.
+#[must_use]
+pub fn around_page(id: &RequestId) -> (String, &'static str) {
+    (format!(r#"{{"_tag":"Chunk","requestId":{},"values":["#, id.as_str()), "]}")
 }
 
 /// The push `id` is in the log.

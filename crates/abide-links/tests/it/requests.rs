@@ -81,6 +81,19 @@ fn links_are_listed_by_state_in_pages_and_found_by_words() {
     let found = list(&mut world, Query { q: Some("com/n3".to_owned()), ..Query::default() });
     assert_eq!((found.total, found.links[0].id.as_str()), (1, "n3"));
     assert_eq!(found.links[0].matched_fields.as_ref().unwrap()[0], "title");
+    let query = |cursor| Query { q: Some("com/n".to_owned()), limit: Some(2), cursor, ..Query::default() };
+    let (mut cursor, mut ids) = (None, Vec::new());
+    loop {
+        let page = list(&mut world, query(cursor));
+        assert_eq!(page.total, 5);
+        ids.extend(page.links.into_iter().map(|link| link.id));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    ids.sort();
+    assert_eq!(ids, ["n0", "n3", "n4", "n5", "n6"], "each once");
 }
 
 #[test]

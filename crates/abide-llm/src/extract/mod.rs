@@ -17,6 +17,9 @@ use sentences::Sentence;
 /// The name that summaries made here carry in place of a model's.
 pub const EXTRACTIVE: &str = "abide/extractive-1";
 
+/// What stands between items of a list, which have no full stop.
+const BETWEEN_ITEMS: &str = "; ";
+
 /// How long a summary may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Length {
@@ -34,7 +37,7 @@ impl Length {
 /// What was found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extract {
-    /// Sentences of the text in its order, with a space between them; none if it has no whole sentence.
+    /// Sentences of the text in its order, with a space between them, or items of a list with semicolons; none if it has neither.
     pub summary: Option<String>,
     /// The words that it is about, the most important first, as they are written in it.
     pub keywords: Vec<String>,
@@ -42,15 +45,21 @@ pub struct Extract {
     pub language: Language,
 }
 
-/// Ranks the sentences and words of `text`; those of `title` count more.
+/// Ranks the sentences and words of `text`; those of `title` count more. A text whose sentences say little by themselves has them all
+/// the same, and one that is a list has some of its items.
 #[must_use]
 pub fn summarize(title: &str, text: &str, length: Length) -> Extract {
     let language = Language::of(text);
     let words = language.words();
-    let mut found = sentences::split(text, &words);
-    found.truncate(SENTENCES);
-    let chosen = choose(&found, &rank::order(&found, &words.stems(title)), length);
-    let summary = (!chosen.is_empty()).then(|| chosen.join(" "));
+    let about = words.stems(title);
+    let best = |mut found: Vec<Sentence>, between: &str| {
+        found.truncate(SENTENCES);
+        let chosen = choose(&found, &rank::order(&found, &about), length);
+        (!chosen.is_empty()).then(|| chosen.join(between))
+    };
+    let summary = best(sentences::split(text, &words), " ")
+        .or_else(|| best(sentences::of_any_words(text, &words), " "))
+        .or_else(|| best(sentences::items(text, &words), BETWEEN_ITEMS));
     Extract { summary, keywords: keywords::keywords(title, text, &words), language }
 }
 

@@ -23,22 +23,56 @@ const ABBREVIATIONS: [&str; 40] = [
     "cf", "ex", "env", "art", "vol", "ed", "approx", "dept",
 ];
 
+/// Words that an item of a list has at least, so that it says something.
+const ITEM_WORDS: usize = 4;
+/// And how many of them are others.
+const OTHER_WORDS: usize = 3;
+/// Letters of one without spaces between its words.
+const ITEM_LETTERS: usize = 8;
+/// Words of a sentence or an item at most.
+const MOST_WORDS: usize = 60;
+
 /// The whole sentences of `text`, in order, each once.
 pub(super) fn split(text: &str, words: &Words) -> Vec<Sentence> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for line in text.lines() {
-        for text in sentences_of(line) {
-            if !is_whole(&text) {
-                continue;
-            }
-            let stems = words.stems(&text);
-            if stems.len() >= 3 && seen.insert(stems.clone()) {
-                found.push(Sentence { text, stems });
-            }
+    for text in whole(text) {
+        let stems = words.stems(&text);
+        if stems.len() >= 3 && seen.insert(stems.clone()) {
+            found.push(Sentence { text, stems });
         }
     }
     found
+}
+
+/// The same, also those whose words say little.
+pub(super) fn of_any_words(text: &str, words: &Words) -> Vec<Sentence> {
+    each_once(whole(text), words)
+}
+
+/// Lines of `text` that are no sentences and yet say something, in order, each once.
+pub(super) fn items(text: &str, words: &Words) -> Vec<Sentence> {
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    each_once(lines.filter(|line| is_item(line)), words)
+}
+
+fn each_once(texts: impl Iterator<Item = String>, words: &Words) -> Vec<Sentence> {
+    let mut seen = BTreeSet::new();
+    let new = texts.filter(|text| seen.insert(text.to_lowercase()));
+    new.map(|text| Sentence { stems: words.stems(&text), text }).collect()
+}
+
+fn whole(text: &str) -> impl Iterator<Item = String> {
+    text.lines().flat_map(sentences_of).filter(|text| is_whole(text))
+}
+
+fn is_item(line: &str) -> bool {
+    if line.contains(is_unspaced) {
+        return line.chars().filter(|c| is_unspaced(*c)).count() >= ITEM_LETTERS;
+    }
+    let words: Vec<String> = line.unicode_words().map(str::to_lowercase).collect();
+    let others: BTreeSet<&String> = words.iter().collect();
+    (ITEM_WORDS..=MOST_WORDS).contains(&words.len()) && others.len() >= OTHER_WORDS
 }
 
 /// The sentences of one line, not torn apart behind abbreviations and single letters.
@@ -96,5 +130,5 @@ fn is_whole(text: &str) -> bool {
     let first = text.chars().find(|c| c.is_alphanumeric());
     let begins = first.is_some_and(|c| !c.is_lowercase());
     let words = text.split_whitespace().count();
-    ends && begins && (text.contains(is_unspaced) || (5..=60).contains(&words))
+    ends && begins && (text.contains(is_unspaced) || (5..=MOST_WORDS).contains(&words))
 }

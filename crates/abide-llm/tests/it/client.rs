@@ -2,9 +2,11 @@
 
 use crate::stand_in::{Play, StandIn, ends, says, status};
 use abide_core::time::{Clock, Time};
-use abide_llm::{Ask, Client, Endpoint, Limiters, LlmError, Model, Price, Replay, Shape, Usage};
+use abide_llm::{Ask, Book, Client, Endpoint, Limiters, LlmError, Model, Price, Purse, Replay, Shape, Usage};
 use serde_json::{Value, json};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 struct Standing;
 
@@ -182,13 +184,99 @@ async fn a_cut_answer_gets_more_room_and_is_never_taken_for_a_whole_one() {
     assert_eq!(answer, Err(LlmError::Cut { max_tokens: 256 }));
 }
 
+/// What is written down, and what it says if it cannot be written.
+#[derive(Default)]
+struct Page {
+    micros: AtomicI64,
+    is_full: AtomicBool,
+}
+
+impl Book for Page {
+    fn add(&self, micros: i64) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
+        Box::pin(async move {
+            if self.is_full.load(Ordering::Relaxed) {
+                return Err("the disk is full".to_owned());
+            }
+            self.micros.fetch_add(micros, Ordering::Relaxed);
+            Ok(())
+        })
+    }
+}
+
+/// A client that asks once, and what it asks takes 140.
+fn bounded(stand_in: &StandIn, purse: &Purse) -> Client {
+    let endpoint = Endpoint { timeout_ms: 30_000, attempts: 1, ..endpoint(stand_in) };
+    client(Endpoint { purse: Some(purse.clone()), ..endpoint })
+}
+
 #[tokio::test]
-async fn nothing_is_asked_past_the_budget() {
-    let stand_in = StandIn::start([says(GOOD), says(GOOD)]).await;
-    let client = client(Endpoint { budget_micros: Some(100), ..endpoint(&stand_in) });
-    client.ask(&ask()).await.unwrap();
-    assert_eq!(client.ask(&ask()).await, Err(LlmError::OverBudget { budget_micros: 100 }));
-    assert_eq!(stand_in.bodies().len(), 1);
+async fn no_number_of_questions_at_a_time_spends_more_than_there_is() {
+    let stand_in = StandIn::start((0..6).map(|_| says(GOOD))).await;
+    let most = client(endpoint(&stand_in)).most_micros(&ask());
+    // Enough for three that take what they take, and for a fourth that does not take more.
+    let budget_micros = 2 * 140 + most;
+    let purse = Purse::new(budget_micros);
+    let (one, other) = (bounded(&stand_in, &purse), bounded(&stand_in, &purse));
+    let question = ask();
+    let asked = |client: &Client| {
+        let (client, question) = (client.clone(), question.clone());
+        async move { client.ask(&question).await.map(drop) }
+    };
+    let (a, b, c, d, e) = tokio::join!(asked(&one), asked(&other), asked(&one), asked(&other), asked(&one));
+    let answers = [a, b, c, d, e];
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 3, "{answers:?}");
+    let over = LlmError::OverBudget { budget_micros };
+    assert!(answers.iter().filter_map(|answer| answer.as_ref().err()).all(|error| *error == over));
+    assert_eq!(stand_in.bodies().len(), 3);
+}
+
+#[tokio::test]
+async fn what_was_set_aside_is_written_down_before_it_is_spent() {
+    let stand_in = StandIn::start([says(GOOD), Play::Hang, status(401)]).await;
+    let most = client(endpoint(&stand_in)).most_micros(&ask());
+    let (purse, book) = (Purse::new(10 * most), Arc::new(Page::default()));
+    let spent = || book.micros.load(Ordering::Relaxed);
+    purse.shut();
+    let client = bounded(&stand_in, &purse);
+    let question = ask();
+    let opens = async {
+        tokio::task::yield_now().await;
+        assert_eq!(stand_in.bodies().len(), 0, "nobody asks before it is known what was spent");
+        purse.open(Arc::clone(&book) as Arc<dyn Book>, 7);
+    };
+    let (answer, ()) = tokio::join!(client.ask(&question), opens);
+    answer.unwrap();
+    assert_eq!(spent(), 140);
+    // Nobody knows what became of one that was never answered: it took all that it may.
+    let most = i64::try_from(most).unwrap();
+    let impatient = Endpoint { purse: Some(purse.clone()), attempts: 1, ..endpoint(&stand_in) };
+    self::client(impatient).ask(&question).await.unwrap_err();
+    assert_eq!(spent(), 140 + most);
+    client.ask(&question).await.unwrap_err();
+    assert_eq!(spent(), 140 + most, "one that was refused took nothing");
+    book.is_full.store(true, Ordering::Relaxed);
+    let refused = client.ask(&question).await.unwrap_err();
+    assert_eq!(refused, LlmError::NotNoted("the disk is full".to_owned()));
+    assert_eq!(stand_in.bodies().len(), 3, "what cannot be written down is not spent");
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_any_more_counts_in_full() {
+    let stand_in = StandIn::start([Play::Hang, says(GOOD)]).await;
+    let most = client(endpoint(&stand_in)).most_micros(&ask());
+    let purse = Purse::new(most + most - 1);
+    let client = bounded(&stand_in, &purse);
+    let question = ask();
+    let gives_up = async {
+        while stand_in.bodies().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = client.ask(&question) => panic!("it hangs"),
+        () = gives_up => {}
+    }
+    assert!(matches!(client.ask(&question).await, Err(LlmError::OverBudget { .. })));
 }
 
 #[tokio::test]

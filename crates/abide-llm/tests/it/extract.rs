@@ -60,6 +60,24 @@ fn a_text_without_a_sentence_has_no_summary() {
 }
 
 #[test]
+fn lists_and_sentences_of_common_words_are_summarized_too() {
+    let list = "Boil the water in a large pot\nAdd the pasta and the salt\nDrain after nine minutes\n\
+                Serve with tomato sauce and basil\nEnjoy with friends and family";
+    let summary = summarize("Pasta", list, Length::SHORT).summary.unwrap();
+    let items: Vec<&str> = summary.split("; ").collect();
+    assert_eq!(items.len(), 3, "{summary}");
+    assert!(items.iter().all(|item| list.lines().any(|line| line == *item)), "word for word: {summary}");
+    let common = "This is the one that we had been at before. It was not what they were to do with it. \
+                  You are what you have been and will be again. There is no more of this than that.";
+    let summary = summarize("", common, Length::SHORT).summary.unwrap();
+    assert!(summary.split_inclusive(". ").all(|sentence| common.contains(sentence.trim())), "{summary}");
+    let once = "Some words on this page that are many enough to be read by somebody.";
+    assert_eq!(summarize("", &format!("{once} ").repeat(4), Length::SHORT).summary.as_deref(), Some(once));
+    let long = "word ".repeat(20_000);
+    assert_eq!(summarize("", &long, Length::SHORT).summary, None);
+}
+
+#[test]
 fn the_same_sentence_twice_is_said_once_and_long_texts_stay_bounded() {
     let text = format!("{ENGLISH}\n{ENGLISH}\n").repeat(200);
     let once = summarize("The lighthouse", ENGLISH, Length::SHORT).summary;

@@ -11,7 +11,7 @@ use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
 use crate::services::SyncService;
-use crate::sync::{self, Feed, Member, Party, Pass};
+use crate::sync::{self, Feed, Member, NoUpgrade, Party, Pass, Source, Upgrade};
 use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_links::auth::{Access, Credential, Denied};
@@ -21,17 +21,12 @@ use abide_links::sync::limits::FRAME_BYTES;
 use abide_links::sync::{Call, KEY_REUSED};
 use axum::Json;
 use axum::body::Body;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-
-/// What a socket reads at a time: most frames are small, and there may be ten thousand sockets.
-const READ_BUFFER_BYTES: usize = 4 * 1024;
 
 /// The header by which an `EventSource` says what it has seen.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -111,11 +106,7 @@ fn credential(payload: Option<&str>) -> Result<Credential, String> {
 }
 
 /// `GET /sync`: a socket. Without the parameters of a sync request it says what it is.
-async fn socket(
-    State(app): State<App>,
-    uri: Uri,
-    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
-) -> Response {
+async fn socket(State(app): State<App>, uri: Uri, upgrade: Result<Upgrade, NoUpgrade>) -> Response {
     if uri.query().is_none() {
         return "This is the sync endpoint: see docs/sync-protocol.md.\n".into_response();
     }
@@ -139,12 +130,7 @@ async fn socket(
     };
     let SyncService { authority, recheck, .. } = service(&app).clone();
     let party = Party { store_id, credential, access, authority, recheck, feed };
-    upgrade
-        .read_buffer_size(READ_BUFFER_BYTES)
-        .write_buffer_size(0)
-        .max_message_size(FRAME_BYTES)
-        .max_frame_size(FRAME_BYTES)
-        .on_upgrade(move |wire| sync::serve(app, wire, party, place))
+    upgrade.answer(move |wire| sync::serve(app, wire, party, place))
 }
 
 fn no_place() -> ApiError {
@@ -278,13 +264,11 @@ async fn tail(
 ) -> Result<Response, ApiError> {
     let pass = member.stay(&app, &store).await?;
     let place = app.sockets().place().ok_or_else(no_place)?;
-    let object = event::sync(store.as_str())?;
-    let known = sync::found(&app, object.clone()).await?;
-    let head = known.as_ref().map_or(0, |known| known.log_head.0);
+    let (source, head) = Source::of(&app, &store).await?;
     let after = last_event_id(&headers)?.or(after).unwrap_or(head);
     in_the_log(after, head)?;
     let places = [place, app.wait_place()?];
-    let body = sync::tail(app, object, known.map(|known| known.incarnation), pass, places, after);
+    let body = sync::tail(app, store, source, pass, places, after);
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }

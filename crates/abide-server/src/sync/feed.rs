@@ -4,20 +4,21 @@
 //! and asks for the page after it: from here if it is near the end, from the store if it is not. So a push is read and
 //! written once however many listen, and a slow reader holds nothing but a number.
 
+use super::page_room::Share;
 use crate::app::App;
 use crate::error::ApiError;
 use abide_core::log::{LogEntry, Seq};
 use abide_core::object::{Incarnation, ObjectKey};
-use abide_engine::Engine;
 use abide_engine::driver::LogFollower;
 use abide_links::event;
-use abide_links::sync::limits::EVENTS_PER_MESSAGE;
+use abide_links::sync::limits::{EVENTS_PER_MESSAGE, PAGE_BYTES};
 use abide_links::sync::page::{Item, Page};
 use abide_links::sync::{Call, Opened, Reply};
 use abide_store::view::ObjectView;
 use abide_store::{Answer, Read};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -25,7 +26,7 @@ use tokio::task::AbortHandle;
 /// Entries that are kept.
 const RECENT_ENTRIES: usize = 2_048;
 /// And their bytes; the newest is always kept.
-const RECENT_BYTES: usize = 4 * 1024 * 1024;
+const RECENT_BYTES: usize = 1024 * 1024;
 
 /// The feeds of the stores that somebody reads live.
 #[derive(Default)]
@@ -53,14 +54,14 @@ impl Feeds {
             return Ok(feed);
         }
         feeds.retain(|_, feed| feed.strong_count() > 0);
-        let feed = Feed::follow(app.engine(), object, opened);
+        let feed = Feed::follow(app, object, opened);
         feeds.insert(store_id.to_owned(), Arc::downgrade(&feed));
         Ok(feed)
     }
 }
 
 /// A store's object, if there is one: looking makes none.
-pub(crate) async fn found(app: &App, object: ObjectKey) -> Result<Option<ObjectView>, ApiError> {
+async fn found(app: &App, object: ObjectKey) -> Result<Option<ObjectView>, ApiError> {
     match app.read(Read::Object(object)).await? {
         Answer::Object(view) => Ok(view),
         other => unreachable!("the store answered about an object with {other:?}"),
@@ -93,6 +94,10 @@ pub(crate) struct Feed {
     tail: watch::Sender<Tail>,
     // Locked for a list operation at a time.
     readers: Mutex<Vec<Weak<AtomicI64>>>,
+    socket_share: Share,
+    body_share: Share,
+    /// Bytes of an entry, as those that were read last have them on the average; 0 before any was.
+    entry_bytes: AtomicUsize,
     follower: OnceLock<AbortHandle>,
 }
 
@@ -108,10 +113,16 @@ struct Recent {
 #[derive(Debug)]
 pub(crate) struct Over;
 
+impl From<Over> for io::Error {
+    fn from(_: Over) -> io::Error {
+        io::Error::other("the log cannot be read now")
+    }
+}
+
 impl Feed {
-    fn follow(engine: &Engine, object: ObjectKey, opened: Opened) -> Arc<Feed> {
+    fn follow(app: &App, object: ObjectKey, opened: Opened) -> Arc<Feed> {
         let Opened { backend_id, head, life } = opened;
-        let follower = engine.follow(object.clone(), Seq(head));
+        let follower = app.engine().follow(object.clone(), Seq(head));
         let feed = Arc::new(Feed {
             object,
             backend_id,
@@ -119,6 +130,9 @@ impl Feed {
             recent: Mutex::default(),
             tail: watch::channel(Tail { head, is_over: false }).0,
             readers: Mutex::default(),
+            socket_share: app.sockets().pages().share(),
+            body_share: app.sockets().bodies().share(),
+            entry_bytes: AtomicUsize::new(0),
             follower: OnceLock::new(),
         });
         let task = tokio::spawn(keep_up(Arc::downgrade(&feed), life, follower));
@@ -134,8 +148,14 @@ impl Feed {
         &self.backend_id
     }
 
-    pub(crate) fn life(&self) -> Incarnation {
-        self.life
+    /// What its sockets may take of the room for pages.
+    pub(super) fn socket_share(&self) -> &Share {
+        &self.socket_share
+    }
+
+    /// And answers over HTTP of theirs.
+    pub(super) fn body_share(&self) -> &Share {
+        &self.body_share
     }
 
     /// Wakes whoever holds it when the log grows.
@@ -173,13 +193,41 @@ impl Feed {
     }
 
     /// The page after `after`, from the store.
-    pub(super) async fn read_page(&self, app: &App, after: i64) -> Result<Page, Over> {
-        let _turn = app.sockets().pages().reading().await;
-        let read = Read::Log { object: self.object.clone(), after: Seq(after), limit: EVENTS_PER_MESSAGE };
+    async fn read_page(&self, app: &App, after: i64) -> Result<Page, Over> {
+        let (entries, head) = self.entries(app, after, EVENTS_PER_MESSAGE).await?;
+        let items: Vec<Item> = entries.iter().map(Item::new).collect();
+        Ok(Page::fill(&self.backend_id, after, head, &items))
+    }
+
+    /// At most `limit` entries after `after`, as many as fit into a page, and where the log ends.
+    pub(super) async fn entries(
+        &self,
+        app: &App,
+        after: i64,
+        limit: usize,
+    ) -> Result<(Vec<LogEntry>, i64), Over> {
+        let _turn = app.sockets().reading().await;
+        // What does not fit into a page is read for nothing.
+        let limit = match self.entry_bytes.load(Ordering::Relaxed) {
+            0 => limit,
+            bytes => limit.min(PAGE_BYTES / bytes + 1),
+        };
+        let read = Read::Log { object: self.object.clone(), after: Seq(after), limit };
         match app.read(read).await {
             Ok(Answer::Log(Some(page))) if page.incarnation == self.life => {
-                let items: Vec<Item> = page.entries.iter().map(Item::new).collect();
-                Ok(Page::fill(&self.backend_id, after, page.head.0, &items))
+                let mut entries = page.entries;
+                let all: usize = entries.iter().map(|entry| entry.value.len()).sum();
+                if let Some(average) = all.checked_div(entries.len()) {
+                    self.entry_bytes.store(average, Ordering::Relaxed);
+                }
+                let mut bytes = 0;
+                let fits = |entry: &&LogEntry| {
+                    bytes += entry.value.len();
+                    bytes <= PAGE_BYTES
+                };
+                let count = entries.iter().take_while(fits).count();
+                entries.truncate(count.max(1));
+                Ok((entries, page.head.0))
             }
             Ok(_) | Err(_) => Err(Over),
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Bytes of the largest page: of one event that is as large as may be.
-const PAGE_BYTES_MAX: usize = LOG_ENTRY_BYTES + 1024;
+pub(super) const PAGE_BYTES_MAX: usize = LOG_ENTRY_BYTES + 1024;
 
 /// A pull that is not over.
 pub(super) struct LivePull {
@@ -88,14 +88,17 @@ impl LivePull {
     /// Its next page, which counts as sent, and the room that it takes until it is.
     pub(super) async fn next(&mut self, app: &App, feed: &Feed) -> Result<(Page, Taken), NoPage> {
         let (after, room) = (self.sent.load(Ordering::Relaxed), app.sockets().pages());
-        let (page, taken) = match feed.recent_page(after) {
-            Some(page) => {
-                let taken = room.take(page.text.len()).await?;
-                (page, taken)
-            }
+        let at_once = || {
+            let page = feed.recent_page(after)?;
+            let taken = room.try_take(feed.socket_share(), page.text.len())?;
+            Some((page, taken))
+        };
+        let (page, taken) = match at_once() {
+            Some(found) => found,
+            // Whoever waits for room holds no page.
             None => {
-                let mut taken = room.take(PAGE_BYTES_MAX).await?;
-                let page = feed.read_page(app, after).await?;
+                let mut taken = room.take(feed.socket_share(), PAGE_BYTES_MAX).await?;
+                let page = feed.page(app, after).await?;
                 taken.shrink(page.text.len());
                 (page, taken)
             }

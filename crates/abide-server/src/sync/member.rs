@@ -6,7 +6,7 @@ use crate::error::ApiError;
 use crate::role::Role;
 use crate::sync::{Pass, denied};
 use abide_core::name::Name;
-use abide_links::auth::{Access, Authority, Credential};
+use abide_links::auth::{Access, Authority, Credential, Denied};
 use axum::extract::FromRequestParts;
 use axum::http::header;
 use axum::http::request::Parts;
@@ -50,7 +50,19 @@ impl Member {
             return Ok(Access { user: ADMIN.to_owned(), until: None, source: None });
         }
         let admitted = authority(app).admit(app.engine(), store.as_str(), &self.credential).await;
-        admitted.map_err(|error| denied(&error))
+        admitted.map_err(|error| self.refused(error))
+    }
+
+    fn refused(&self, error: Denied) -> ApiError {
+        match error {
+            // It is one of the server's own, which is good for other routes.
+            Denied::BadToken(_) | Denied::NoTokens if self.caller.0 > Role::Anyone => {
+                let role = self.caller.0;
+                let reason = format!("a token of the server with the role {role} opens no store: admin does");
+                denied(&Denied::BadToken(reason))
+            }
+            error => denied(&error),
+        }
     }
 
     /// Enters `store` to read it for as long as they may.
@@ -69,7 +81,7 @@ impl Member {
             None if self.caller.0 >= Role::Admin => Name::new(LOCAL)?,
             None => {
                 let home = authority(app).home(app.engine(), &self.credential).await;
-                Name::new(home.map_err(|error| denied(&error))?.unwrap_or_else(|| LOCAL.to_owned()))?
+                Name::new(home.map_err(|error| self.refused(error))?.unwrap_or_else(|| LOCAL.to_owned()))?
             }
         };
         let access = self.enter(app, &store).await?;

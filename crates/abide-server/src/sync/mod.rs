@@ -11,12 +11,15 @@ mod push_end;
 mod socket;
 mod sockets;
 mod stream;
+mod upgrade;
+mod wire;
 
 pub(crate) use denied::denied;
-pub(crate) use feed::{Feed, Feeds, found};
+pub(crate) use feed::{Feed, Feeds};
 pub(crate) use member::Member;
 pub(crate) use one_request::answer;
 pub(crate) use pass::Pass;
 pub(crate) use socket::{Party, serve};
 pub(crate) use sockets::Sockets;
-pub(crate) use stream::{export, tail};
+pub(crate) use stream::{Source, export, tail};
+pub(crate) use upgrade::{NoUpgrade, Upgrade};

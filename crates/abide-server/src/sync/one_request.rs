@@ -1,7 +1,8 @@
 //! The protocol over HTTP: one request, answered with an array.
 
 use super::feed::{Feed, Over};
-use super::live_pull::{NotBegun, begins_after};
+use super::live_pull::{NotBegun, PAGE_BYTES_MAX, begins_after};
+use super::page_room::Taken;
 use super::pass::Pass;
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
@@ -10,7 +11,7 @@ use crate::error::{ApiError, stopping};
 use abide_links::sync::answer::{self, Failure};
 use abide_links::sync::frame::{Ask, Pull, RequestId};
 use abide_links::sync::page::Page;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use futures_util::stream;
 use std::io;
 use std::sync::Arc;
@@ -86,19 +87,18 @@ fn pages(app: App, feed: Arc<Feed>, pass: Pass, id: RequestId, after: i64) -> Bo
 impl Pages {
     /// The next part of the body. If the log cannot or may not be read any more the body breaks off, and
     /// the client asks again.
-    async fn next(&mut self) -> Option<io::Result<String>> {
+    async fn next(&mut self) -> Option<io::Result<Bytes>> {
         let before = match self.state {
             State::First => "[",
             State::Next => ",",
             State::Ended => return None,
         };
-        if let Err(error) = self.pass.check_body(&self.app).await {
-            self.state = State::Ended;
-            return Some(Err(error));
-        }
-        let Ok(page) = self.feed.page(&self.app, self.after).await else {
-            self.state = State::Ended;
-            return Some(Err(io::Error::other("the log cannot be read now")));
+        let (page, room) = match self.page().await {
+            Ok(found) => found,
+            Err(error) => {
+                self.state = State::Ended;
+                return Some(Err(error));
+            }
         };
         self.after = page.last;
         self.state = State::Next;
@@ -114,6 +114,13 @@ impl Pages {
             part.push(']');
             self.state = State::Ended;
         }
-        Some(Ok(part))
+        Some(Ok(room.until_sent(part)))
+    }
+
+    async fn page(&mut self) -> io::Result<(Page, Taken)> {
+        self.pass.check_body(&self.app).await?;
+        let room = self.app.sockets().bodies().take(self.feed.body_share(), PAGE_BYTES_MAX).await?;
+        let page = self.feed.page(&self.app, self.after).await?;
+        Ok((page, room))
     }
 }

@@ -7,6 +7,7 @@ use super::feed::{Feed, Over, Tail};
 use super::live_pull::{LivePull, NoPage, NotBegun, begins_after};
 use super::page_room::Taken;
 use super::push_end::{PushEnd, push_to};
+use super::wire::Wire;
 use crate::app::App;
 use abide_core::time::Time;
 use abide_links::auth::{Access, Authority, Credential, Denied};
@@ -14,7 +15,7 @@ use abide_links::sync::Push;
 use abide_links::sync::answer::{self, Failure};
 use abide_links::sync::frame::{self, Ask, Frame, Pull, RequestId};
 use abide_links::sync::limits::FRAME_BYTES;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use abide_links::sync::page::Page;
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -22,6 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Sleep, sleep_until};
+use tokio_tungstenite::tungstenite::error::ProtocolError;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 /// Pulls that one socket may have open.
 const PULLS: usize = 16;
@@ -35,8 +40,6 @@ const PING_AFTER: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(90);
 /// How long a client may take to take a frame.
 const TAKES_A_FRAME: Duration = Duration::from_secs(60);
-/// How long closing may take.
-const CLOSES: Duration = Duration::from_secs(1);
 
 /// Who is at the other end, and of which store.
 pub(crate) struct Party {
@@ -50,7 +53,7 @@ pub(crate) struct Party {
 }
 
 /// Serves a socket until it closes.
-pub(crate) async fn serve(app: App, wire: WebSocket, party: Party, place: OwnedSemaphorePermit) {
+pub(crate) async fn serve(app: App, wire: Wire, party: Party, place: OwnedSemaphorePermit) {
     let tail = party.feed.tail();
     let heard_at = Instant::now();
     let mut socket = Socket {
@@ -64,9 +67,9 @@ pub(crate) async fn serve(app: App, wire: WebSocket, party: Party, place: OwnedS
         heard_at,
     };
     let end = socket.run().await;
-    if let End::Close(frame) = end {
-        // The client may be gone already.
-        drop(tokio::time::timeout(CLOSES, socket.wire.send(Message::Close(Some(frame)))).await);
+    match end {
+        End::Gone => {}
+        End::Close(frame) => socket.wire.close(frame).await,
     }
     drop(place);
 }
@@ -79,7 +82,7 @@ enum End {
     Close(CloseFrame),
 }
 
-fn close(code: u16, reason: impl Into<String>) -> End {
+fn close(code: CloseCode, reason: impl Into<String>) -> End {
     let mut reason: String = reason.into();
     // A close frame has room for 123 bytes.
     while reason.len() > 120 {
@@ -105,7 +108,7 @@ struct UnderWay {
 /// What a socket waits for.
 enum Step {
     Drain,
-    Frame(Option<Result<Message, axum::Error>>),
+    Frame(Option<Result<Message, Error>>),
     Pushed(PushEnd),
     Grown(Result<(), watch::error::RecvError>),
     Look,
@@ -114,7 +117,7 @@ enum Step {
 
 struct Socket {
     app: App,
-    wire: WebSocket,
+    wire: Wire,
     party: Party,
     tail: watch::Receiver<Tail>,
     pulls: Vec<LivePull>,
@@ -160,7 +163,7 @@ impl Socket {
             Step::Drain => Err(self.restart().await),
             Step::Frame(frame) => self.take(frame).await,
             Step::Pushed(end) => self.pushed(end).await,
-            Step::Grown(Err(_)) => Err(close(close_code::RESTART, "the log is being opened again")),
+            Step::Grown(Err(_)) => Err(close(CloseCode::Restart, "the log is being opened again")),
             Step::Grown(Ok(())) | Step::Again => Ok(()),
             Step::Look => {
                 self.look().await?;
@@ -178,10 +181,10 @@ impl Socket {
                 return end;
             }
         }
-        close(close_code::RESTART, "the server is restarting")
+        close(CloseCode::Restart, "the server is restarting")
     }
 
-    async fn take(&mut self, frame: Option<Result<Message, axum::Error>>) -> Result<(), End> {
+    async fn take(&mut self, frame: Option<Result<Message, Error>>) -> Result<(), End> {
         let message = match frame {
             None => return Err(End::Gone),
             Some(Err(error)) => return Err(broken(&error)),
@@ -190,13 +193,13 @@ impl Socket {
         self.heard_at = Instant::now();
         let text = match message {
             Message::Text(text) => text,
-            Message::Ping(_) | Message::Pong(_) => return Ok(()),
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => return Ok(()),
             Message::Close(_) => return Err(End::Gone),
             Message::Binary(_) => {
-                return Err(close(close_code::UNSUPPORTED, "the sync protocol has only text frames"));
+                return Err(close(CloseCode::Unsupported, "the sync protocol has only text frames"));
             }
         };
-        let frames = frame::read(&text).map_err(|error| close(close_code::INVALID, error.to_string()))?;
+        let frames = frame::read(&text).map_err(|error| close(CloseCode::Invalid, error.to_string()))?;
         for frame in frames {
             match frame {
                 Frame::Ping => self.send(answer::PONG.to_owned()).await?,
@@ -218,7 +221,7 @@ impl Socket {
                 Ok(()) => None,
                 Err(NotBegun::Failed(failure)) => Some(failure),
                 Err(NotBegun::Away(Over)) => {
-                    return Err(close(close_code::RESTART, "the log cannot be read now"));
+                    return Err(close(CloseCode::Restart, "the log cannot be read now"));
                 }
             },
             Ask::Push { store_id, push } => match self.own_store(&store_id) {
@@ -264,7 +267,7 @@ impl Socket {
     async fn send_pages(&mut self) -> Result<bool, End> {
         let Tail { head, is_over } = *self.tail.borrow_and_update();
         if is_over {
-            return Err(close(close_code::RESTART, "the log is being opened again"));
+            return Err(close(CloseCode::Restart, "the log is being opened again"));
         }
         let (mut more, mut at) = (false, 0);
         while at < self.pulls.len() {
@@ -274,17 +277,14 @@ impl Socket {
                 continue;
             }
             let (page, room) = pull.next(&self.app, &self.party.feed).await.map_err(|no| match no {
-                NoPage::Over => close(close_code::RESTART, "the log cannot be read now"),
+                NoPage::Over => close(CloseCode::Restart, "the log cannot be read now"),
                 NoPage::NoRoom => {
-                    close(close_code::AGAIN, "too many clients are slow to take what they are sent")
+                    close(CloseCode::Again, "too many clients are slow to take what they are sent")
                 }
             })?;
             let (id, has_more) = (pull.id.clone(), page.remaining > 0);
             let is_done = !pull.is_live && !has_more;
-            let chunk = answer::chunk(&id, &page);
-            // The room is for what is sent and for its frame.
-            drop(page);
-            self.send_page(chunk, room).await?;
+            self.send_page(&id, page, room).await?;
             if is_done {
                 self.pulls.remove(at);
                 self.send(answer::pulled(&id)).await?;
@@ -312,24 +312,23 @@ impl Socket {
         match end {
             PushEnd::Durable => self.send(answer::pushed(&id)).await,
             PushEnd::Failed(failure) => self.send(answer::failed(&id, &failure)).await,
-            PushEnd::Stopping => Err(close(close_code::RESTART, "the server is restarting")),
+            PushEnd::Stopping => Err(close(CloseCode::Restart, "the server is restarting")),
         }
     }
 
     /// Sends what takes room. Who takes long has to make way for others, and cannot be told so: it takes nothing.
-    async fn send_page(&mut self, text: String, mut room: Taken) -> Result<(), End> {
+    async fn send_page(&mut self, id: &RequestId, page: Page, mut room: Taken) -> Result<(), End> {
+        let (before, after) = answer::around_page(id);
+        let sent = self.wire.send_parts([&before, &page.text, after]);
         tokio::select! {
             biased;
-            sent = self.send(text) => sent,
+            sent = taken_in_time(sent) => sent,
             () = room.is_due() => Err(End::Gone),
         }
     }
 
     async fn send(&mut self, text: String) -> Result<(), End> {
-        match tokio::time::timeout(TAKES_A_FRAME, self.wire.send(Message::Text(text.into()))).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(End::Gone),
-        }
+        taken_in_time(self.wire.send(text)).await
     }
 
     fn still_allowed(&self) -> Result<(), End> {
@@ -359,34 +358,35 @@ impl Socket {
         }
         let silent_for = self.heard_at.elapsed();
         if silent_for >= SILENCE {
-            return Err(close(close_code::AWAY, "nothing was heard for too long"));
+            return Err(close(CloseCode::Away, "nothing was heard for too long"));
         }
         if silent_for >= PING_AFTER {
-            let ping = self.wire.send(Message::Ping(Vec::new().into()));
-            if !matches!(tokio::time::timeout(TAKES_A_FRAME, ping).await, Ok(Ok(()))) {
-                return Err(End::Gone);
-            }
+            taken_in_time(self.wire.ping()).await?;
         }
         Ok(())
     }
 }
 
 fn denied(reason: &Denied) -> End {
-    close(close_code::POLICY, reason.to_string())
+    close(CloseCode::Policy, reason.to_string())
 }
 
 /// A frame that could not be read: too large, not a frame, or the connection is gone.
-fn broken(error: &axum::Error) -> End {
-    let text = error.to_string();
-    if text.contains("Space limit exceeded") {
-        return close(close_code::SIZE, format!("a frame may have at most {FRAME_BYTES} bytes"));
+fn broken(error: &Error) -> End {
+    match error {
+        Error::Capacity(_) => close(CloseCode::Size, format!("a frame may have at most {FRAME_BYTES} bytes")),
+        Error::Utf8(_) => close(CloseCode::Invalid, "a text frame is not UTF-8"),
+        Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Gone,
+        Error::Protocol(what) => close(CloseCode::Protocol, what.to_string()),
+        _ => End::Gone,
     }
-    if text.contains("UTF-8") {
-        return close(close_code::INVALID, "a text frame is not UTF-8");
-    }
-    match text.split_once("WebSocket protocol error: ") {
-        Some((_, what)) if !what.contains("without closing handshake") => close(close_code::PROTOCOL, what),
-        Some(_) | None => End::Gone,
+}
+
+/// A client that does not take what it is sent is gone.
+async fn taken_in_time(sending: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
+    match tokio::time::timeout(TAKES_A_FRAME, sending).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(End::Gone),
     }
 }
 

@@ -1,8 +1,12 @@
 // The links of a store on the page: saved, shown with what was found about them, and processed again.
 import { $, act, ask, badge, changes, clock, complain, el, fill, views, want } from "./app.js";
 
-/** Links that are shown. */
+/** Links that are shown at first, and as many more at a time. */
 const SHOWN = 20;
+/** Links on a page of the server at most. */
+const PAGE = 100;
+
+let shown = SHOWN;
 
 const store = () => $("links-store").value.trim();
 
@@ -39,7 +43,7 @@ function retry({ id, url, processing }) {
 }
 
 function linkRow(link) {
-  const { id, domain, summary, description, processing, error, reason, tags, createdAt } = link;
+  const { id, domain, summary, summaryModel, description, processing, error, reason, tags, createdAt } = link;
   const created = new Date(createdAt);
   const text = summary ?? description;
   return el("li", { className: "link", data: { link: id } }, picture(link.image),
@@ -48,22 +52,42 @@ function linkRow(link) {
       el("p", { className: "hint" }, domain, " · ", el("time", { title: created.toLocaleString() }, clock(created.getTime())),
         tags.length ? ` · ${tags.join(", ")}` : ""),
       text ? el("p", { className: "said" }, text) : null,
+      summary && summaryModel ? el("p", { className: "hint by" }, madeBy(summaryModel)) : null,
       error ? el("p", { className: "error" }, reason ? `${error}: ${reason}` : error) : null));
+}
+
+/** Who made a summary. */
+function madeBy(model) {
+  return model === "abide/extractive-1" ? "Sentences of the page, picked without a model." : `Summary by ${model}.`;
+}
+
+/** As many links as are shown, from as many pages as that takes. */
+async function findLinks() {
+  const query = new URLSearchParams({ state: $("links-state").value });
+  if ($("links-search").value.trim()) query.set("q", $("links-search").value.trim());
+  const links = [];
+  for (;;) {
+    query.set("limit", String(Math.min(PAGE, shown - links.length)));
+    const page = await askStore(`/links/api/links?${query}`);
+    links.push(...page.links);
+    if (!page.nextCursor || links.length >= shown) return { links, total: page.total, hasMore: Boolean(page.nextCursor) };
+    query.set("cursor", page.nextCursor);
+  }
 }
 
 async function showLinks() {
   if (!store()) return;
-  const query = new URLSearchParams({ limit: String(SHOWN), state: $("links-state").value });
-  if ($("links-search").value.trim()) query.set("q", $("links-search").value.trim());
   try {
-    const { links, total } = await askStore(`/links/api/links?${query}`);
+    const { links, total, hasMore } = await findLinks();
     const more = total > links.length ? `, ${links.length} shown` : "";
+    $("links-more").hidden = !hasMore;
     $("links-count").textContent = total === 1 ? "1 link" : `${total.toLocaleString()} links${more}`;
     fill("link-list", links.map(linkRow), "No link fits.");
     $("links-credential-form").hidden = true;
   } catch (error) {
     if (error.status !== 403) throw error;
     $("links-credential-form").hidden = false;
+    $("links-more").hidden = true;
     $("links-count").textContent = "";
     fill("link-list", [], error.message);
   }
@@ -101,6 +125,14 @@ $("links-credential-form").addEventListener("submit", (event) => {
   $("links-credential").value = "";
   want("links");
 });
-for (const id of ["links-store", "links-state"]) $(id).addEventListener("change", () => want("links"));
-$("links-search").addEventListener("input", () => want("links"));
+$("links-more").addEventListener("click", () => {
+  shown += SHOWN;
+  want("links");
+});
+const begin = () => {
+  shown = SHOWN;
+  want("links");
+};
+for (const id of ["links-store", "links-state"]) $(id).addEventListener("change", begin);
+$("links-search").addEventListener("input", begin);
 want("links");

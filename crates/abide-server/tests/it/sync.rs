@@ -238,6 +238,10 @@ fn what_is_no_frame_closes_the_socket_and_a_request_that_makes_no_sense_fails_al
     wire.announce(2 * 1024 * 1024);
     assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1009));
     let mut wire = Wire::open(&server, "s");
+    wire.send_raw(Message::text("x".repeat(8 * 1024 * 1024)));
+    let closed = wire.closed().map(|frame| u16::from(frame.code));
+    assert_eq!(closed, Some(1009), "also whoever sends all of it hears why");
+    let mut wire = Wire::open(&server, "s");
     wire.bytes(&[0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28]);
     assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1007), "a text that is not UTF-8");
     let mut wire = Wire::open(&server, "s");

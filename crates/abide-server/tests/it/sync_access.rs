@@ -95,8 +95,18 @@ fn everybody_else_is_refused_with_400_and_the_reason() {
         assert!(status == 400 && text.contains(says), "{says}: {status} {text}");
     }
     let forged = sign_with_secret(&claims("acme"), "another secret that is as long as it").unwrap();
-    for bad in [forged.as_str(), "x", "lb_0123456789abcdef_00"] {
-        assert_eq!(refused(bad).0, 400, "{bad}");
+    // With the algorithm "none", and with no claim in it but signed.
+    let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.e30.";
+    let empty = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.svo3sQiBr6VRrugrrB1OoHS7Y-c0pzdPFYhCfjX7elM";
+    for (bad, says) in [
+        (forged.as_str(), "not signed with the key of this server"),
+        ("x", "no JSON Web Token"),
+        (unsigned, "in a way that is not taken here"),
+        (empty, "it has no sub"),
+        ("lb_0123456789abcdef_00", "no such API key"),
+    ] {
+        let (status, text) = refused(bad);
+        assert!(status == 400 && text.contains(says), "{bad}: {status} {text}");
     }
     let nothing = Wire::with(&server, "storeId=acme&transport=ws").err().expect("it is refused");
     assert!(nothing.0 == 400 && nothing.1.contains("no token"), "{nothing:?}");
@@ -211,6 +221,7 @@ fn tokens_of_the_server_open_stores_only_to_admins() {
         ] {
             let reply = server.ask_as(&token, line, "");
             assert_eq!(reply.status, 403, "{role} {line}: {reply}");
+            assert!(reply.body.contains(&format!("the role {role}")), "{line}: {reply}");
         }
         let listed = server.ask_as(&token, jobs, "");
         let job = listed.json()["jobs"][0]["job"].clone();

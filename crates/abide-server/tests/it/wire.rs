@@ -2,6 +2,7 @@
 
 use crate::server::Server;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
 use std::thread::JoinHandle;
@@ -14,7 +15,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Long enough for a frame that should not come.
 const QUIET: Duration = Duration::from_millis(150);
 
-pub(crate) struct Wire(WebSocket<TcpStream>);
+/// A socket. Whatever test it is used in, a frame that would do harm to a client fails it.
+pub(crate) struct Wire {
+    socket: WebSocket<TcpStream>,
+    /// The last event of each pull, and whether it is live.
+    pulls: BTreeMap<String, (i64, bool)>,
+}
 
 /// An event as clients push it.
 pub(crate) fn event(seq: i64, name: &str) -> Value {
@@ -32,7 +38,7 @@ impl Wire {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let url = format!("ws://{}/sync?{query}", server.address);
         match client(url, stream) {
-            Ok((socket, _)) => Ok(Wire(socket)),
+            Ok((socket, _)) => Ok(Wire { socket, pulls: BTreeMap::new() }),
             Err(error) => match error {
                 tokio_tungstenite::tungstenite::HandshakeError::Failure(Error::Http(response)) => {
                     let body = response.body().clone().unwrap_or_default();
@@ -44,15 +50,16 @@ impl Wire {
     }
 
     pub(crate) fn send(&mut self, frame: &Value) {
-        self.0.send(Message::text(frame.to_string())).expect("it is open");
+        self.socket.send(Message::text(frame.to_string())).expect("it is open");
     }
 
     pub(crate) fn send_raw(&mut self, message: Message) {
         // The server may close before it has read it all.
-        drop(self.0.send(message));
+        drop(self.socket.send(message));
     }
 
     pub(crate) fn pull(&mut self, id: Value, store: &str, live: bool, cursor: Option<(&str, i64)>) {
+        self.pulls.insert(id.to_string(), (cursor.map_or(0, |(_, n)| n), live));
         let cursor = match cursor {
             None => json!({"_tag": "None"}),
             Some((backend, n)) => {
@@ -77,17 +84,17 @@ impl Wire {
         let mut head = vec![0x81, 0xff];
         head.extend_from_slice(&bytes.to_be_bytes());
         head.extend_from_slice(&[0; 4]);
-        self.0.get_mut().write_all(&head).expect("it is open");
+        self.socket.get_mut().write_all(&head).expect("it is open");
     }
 
     /// Sends these bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
-        self.0.get_mut().write_all(bytes).expect("it is open");
+        self.socket.get_mut().write_all(bytes).expect("it is open");
     }
 
     /// Sends two million pings without a pause; whether the server had enough before the last.
     pub(crate) fn flood(&self) -> JoinHandle<bool> {
-        let mut stream = self.0.get_ref().try_clone().expect("another end");
+        let mut stream = self.socket.get_ref().try_clone().expect("another end");
         let ping = [&[0x81, 0x8f, 0, 0, 0, 0][..], br#"{"_tag":"Ping"}"#].concat();
         let many = ping.repeat(500);
         std::thread::spawn(move || (0..4_000).any(|_| stream.write_all(&many).is_err()))
@@ -101,18 +108,55 @@ impl Wire {
     /// The next frame to the letter.
     pub(crate) fn next_text(&mut self) -> String {
         loop {
-            match self.0.read().expect("a frame") {
-                Message::Text(text) => return text.to_string(),
+            match self.socket.read().expect("a frame") {
+                Message::Text(text) => {
+                    self.check(&serde_json::from_str(&text).expect("JSON"));
+                    return text.to_string();
+                }
                 Message::Ping(_) | Message::Pong(_) => {}
                 other => panic!("{other:?}"),
             }
         }
     }
 
+    /// That a frame is none of those that end a client's pulls or pushes for good, or have it miss events.
+    fn check(&mut self, frame: &Value) {
+        let id = frame["requestId"].to_string();
+        match frame["_tag"].as_str() {
+            Some("Pong") => {}
+            Some("Chunk") => {
+                let (last, _) = self.pulls.get_mut(&id).expect("a page belongs to a pull");
+                let pages = frame["values"].as_array().filter(|pages| !pages.is_empty()).expect("pages");
+                for item in pages.iter().flat_map(|page| page["batch"].as_array().expect("a batch")) {
+                    *last += 1;
+                    assert_eq!(item["eventEncoded"]["seqNum"], *last, "in order, once, without a gap");
+                }
+            }
+            Some("Exit") if frame["exit"]["_tag"] == "Success" => {
+                // What has a value is the end of a push.
+                let is_live = self.pulls.get(&id).is_some_and(|(_, is_live)| *is_live);
+                assert!(
+                    frame["exit"].get("value").is_some() || !is_live,
+                    "a live pull does not end: {frame}"
+                );
+            }
+            Some("Exit") => {
+                let cause = &frame["exit"]["cause"];
+                let causes = cause.as_array().cloned().unwrap_or_else(|| vec![cause.clone()]);
+                let known = ["ServerAheadError", "BackendIdMismatchError", "UnknownError"];
+                for cause in causes {
+                    assert_eq!(cause["_tag"], "Fail", "{frame}");
+                    assert!(known.iter().any(|tag| cause["error"]["_tag"] == *tag), "{frame}");
+                }
+            }
+            _ => panic!("never to be sent: {frame}"),
+        }
+    }
+
     /// The close frame, past whatever comes before it.
     pub(crate) fn closed(&mut self) -> Option<CloseFrame> {
         loop {
-            match self.0.read() {
+            match self.socket.read() {
                 Ok(Message::Close(frame)) => return frame,
                 Ok(_) => {}
                 Err(_) => return None,
@@ -122,12 +166,12 @@ impl Wire {
 
     /// Whether nothing comes.
     pub(crate) fn is_quiet(&mut self) -> bool {
-        self.0.get_ref().set_read_timeout(Some(QUIET)).expect("a timeout");
-        let quiet = match self.0.read() {
+        self.socket.get_ref().set_read_timeout(Some(QUIET)).expect("a timeout");
+        let quiet = match self.socket.read() {
             Err(Error::Io(error)) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
             Err(_) | Ok(_) => false,
         };
-        self.0.get_ref().set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        self.socket.get_ref().set_read_timeout(Some(PATIENCE)).expect("a timeout");
         quiet
     }
 

@@ -114,14 +114,15 @@ impl Reach {
 /// The work within reach for as long as a command needs it: whoever owned the directory may end meanwhile.
 pub(crate) struct Way<'a> {
     config: &'a Config,
+    missing: Missing,
     reach: Reach,
 }
 
 impl<'a> Way<'a> {
-    /// Reaches the work, which begins if there is none yet.
-    pub(crate) async fn open(config: &'a Config) -> Result<Way<'a>, Failure> {
-        let reach = Reach::open(config, Missing::Create, || Hosted::for_commands(config)).await?;
-        Ok(Way { config, reach })
+    /// Reaches the work.
+    pub(crate) async fn open(config: &'a Config, missing: Missing) -> Result<Way<'a>, Failure> {
+        let reach = Reach::open(config, missing, || Hosted::for_commands(config)).await?;
+        Ok(Way { config, missing, reach })
     }
 
     /// What `ask` gets. It is asked again, and so must do no harm twice, if the process that was asked ends: whoever owns the
@@ -133,7 +134,7 @@ impl<'a> Way<'a> {
         loop {
             match (ask(self.reach.client()).await, &self.reach) {
                 (Err(error), Reach::Server(_)) if error.is_of_an_end() => {
-                    *self = Way::open(self.config).await?;
+                    *self = Way::open(self.config, self.missing).await?;
                 }
                 (answer, _) => return Ok(answer?),
             }
@@ -144,6 +145,20 @@ impl<'a> Way<'a> {
     pub(crate) async fn close(self) {
         self.reach.close().await;
     }
+}
+
+/// What `ask` gets of the work within reach. It is asked again, and so must do no harm twice, if the process that was asked ends.
+pub(crate) fn ask<T>(
+    config: &Config,
+    missing: Missing,
+    ask: impl AsyncFn(&Client) -> Result<T, ReachError>,
+) -> Result<T, Failure> {
+    crate::host::runtime()?.block_on(async {
+        let mut way = Way::open(config, missing).await?;
+        let answer = way.ask(ask).await;
+        way.close().await;
+        answer
+    })
 }
 
 /// Runs `body` with the work within reach, and lets go of it.

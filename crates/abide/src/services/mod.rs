@@ -11,6 +11,7 @@ pub(crate) mod model;
 pub(crate) mod organizer;
 pub(crate) mod pipeline;
 pub(crate) mod preprocess;
+pub(crate) mod spending;
 pub(crate) mod sync;
 
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ use crate::export::Export;
 use crate::failure::Failure;
 use defaults::Defaults;
 use describing::Crew;
+use spending::ModelSpending;
 
 /// What a service does once the engine runs and listens.
 pub(crate) type AfterStart = Box<dyn FnOnce(&Started<'_>) + Send>;
@@ -48,7 +50,7 @@ pub(crate) struct Hosted {
     pub(crate) registry: Registry,
     /// Routes beside the engine's.
     pub(crate) services: Services,
-    /// What all that ask the model share.
+    /// What all that ask the model share, and what they may spend.
     pub(crate) limiters: Limiters,
     /// What queues and limits are to be until somebody sets them.
     pub(crate) defaults: Defaults,
@@ -75,6 +77,7 @@ impl Hosted {
     pub(crate) fn every_service(config: &Config) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::only(Registry::new());
         abide_server::tokens::register(&mut hosted.registry)?;
+        hosted.registry.object(ModelSpending)?;
         coordinator::add(&config.coordinator, &mut hosted)?;
         sync::add(config, &mut hosted)?;
         links::add(config, &mut hosted)?;
@@ -100,6 +103,7 @@ impl Hosted {
     /// What makes collections of folders.
     pub(crate) fn for_ingest(config: &Config, crew: &Crew, limiters: &Limiters) -> Result<Hosted, Failure> {
         let mut hosted = Hosted::for_collections(config)?;
+        hosted.registry.object(ModelSpending)?;
         hosted.limiters = limiters.clone();
         organizer::add(config, &mut hosted)?;
         pipeline::add_with(config, &mut hosted, crew)?;

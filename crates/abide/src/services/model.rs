@@ -1,4 +1,4 @@
-//! The configured model: one limiter for all services that ask it.
+//! The configured model: one limiter and one purse for all services that ask it.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(crate) fn client(
         patience_ms: PATIENCE_MS,
         concurrency: config.concurrency,
         price: Price { input_micros: config.input_price_micros, output_micros: config.output_price_micros },
-        budget_micros: Some(config.budget_micros).filter(|budget| *budget > 0),
+        purse: (config.budget_micros > 0).then(|| limiters.purse_of(config.budget_micros)),
         ..Endpoint::new(&config.base_url, model)
     };
     let client = Client::new(endpoint, limiters, Arc::new(SystemClock::new()));

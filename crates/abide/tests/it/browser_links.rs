@@ -55,6 +55,7 @@ fn links_are_saved_shown_with_what_was_found_and_processed_again() {
     browser.wait(&holds("#link-list .link h3 a", "<b>About /rust"));
     browser.wait(&holds("#link-list .link .badge", "done"));
     browser.wait(&holds("#link-list .link .said", "Durable objects"));
+    browser.wait(&holds("#link-list .link .by", "picked without a model"));
     browser.wait("document.querySelector('#link-list .link img.cover')?.src.endsWith('/cover.gif')");
     assert_eq!(browser.eval("document.querySelector('#link-list .link a').href"), json!(site.url("/rust")));
     browser.fill("#links-url", &site.url("/rust"));
@@ -72,6 +73,13 @@ fn links_are_saved_shown_with_what_was_found_and_processed_again() {
     browser.wait(&holds("#links-count", "2 links"));
     browser.fill("#links-search", "late");
     browser.wait(&holds("#links-count", "1 link"));
+    let urls: Vec<String> = (0..25).map(|n| site.url(&format!("/more/{n}"))).collect();
+    served.ok("POST /links/api/import", &json!({ "urls": urls }).to_string());
+    browser.fill("#links-search", "more");
+    browser.wait(&holds("#links-count", "25 links, 20 shown"));
+    browser.click("#links-more");
+    browser.wait("document.querySelectorAll('#link-list .link').length === 25");
+    browser.wait("document.querySelector('#links-more').hidden");
     assert_eq!(browser.errors, Vec::<Value>::new());
 }
 

@@ -359,7 +359,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_LLM_BUDGET_MICROS",
           "secret": false,
-          "doc": "What may be spent until the server ends, in millionths of a currency; 0 for no bound."
+          "doc": "What may be spent in all, over every start, in millionths of a currency; 0 for no bound."
         },
         {
           "option": "links.metadata_lane",

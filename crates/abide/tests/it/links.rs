@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -166,6 +167,7 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
         (&shown["summary"], &shown["processing"]),
         (&json!("A note that the model wrote."), &json!("done"))
     );
+    assert_eq!(shown["summaryModel"], json!("stand-in"));
     let spent = json!({ "requests": 1, "inputTokens": 10, "outputTokens": 5, "costMicros": 0 });
     assert_eq!(shown["spent"], spent);
     let text = place.run(&format!("links show {id}"));
@@ -265,6 +267,56 @@ fn a_log_that_was_restored_is_another_one_to_clients_that_have_more() {
 fn a_model_that_is_half_configured_is_refused_by_name() {
     let run = place().env("ABIDE_LLM_BASE_URL", "http://localhost:1").run("serve --listen 127.0.0.1:0");
     assert!(run.code == Some(2) && run.stderr.contains("llm.model"), "{run}");
+}
+
+#[test]
+fn commands_at_once_without_a_server_all_save() {
+    let place = place();
+    let add = |n: usize| {
+        let mut command = place.command(&format!("links add https://example.org/{n}"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+    };
+    let running: Vec<_> = (0..6).map(add).collect();
+    for child in running {
+        let ended = child.wait_with_output().expect("it ends");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    assert_eq!(ok(&place.run("links list --json"))["total"], 6);
+}
+
+#[test]
+fn what_models_may_cost_holds_over_a_kill() {
+    let (site, (base_url, asked)) = (site(Duration::ZERO), model());
+    // A question may cost 512, for which the model is given room, and costs 5.
+    let place = place()
+        .env("ABIDE_LLM_BASE_URL", &base_url)
+        .env("ABIDE_LLM_MODEL", "stand-in")
+        .env("ABIDE_LLM_OUTPUT_PRICE_MICROS", "1000000")
+        .env("ABIDE_LLM_BUDGET_MICROS", "516");
+    let save = |served: &Served, path: &str| {
+        served.ok("POST /links/api/links", &json!({ "url": site.url(path) }).to_string());
+    };
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    save(&served, "/one");
+    let mut tail = Tail::open(&served, 0);
+    tail.until_ended(1);
+    served.kill();
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    let mut tail = Tail::open(&served, tail.last);
+    save(&served, "/two");
+    let failed = loop {
+        let event = tail.next();
+        assert_ne!(event["name"], "v1.LinkProcessingCompleted");
+        if event["name"] == "v1.LinkProcessingFailed" {
+            break event;
+        }
+    };
+    assert_eq!(failed["args"]["error"], "AiCallError");
+    let reason = failed["args"]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("llm.budget_micros"), "{reason}");
+    assert_eq!(asked.lock().expect("as the test made it").len(), 1);
+    let shown = ok(&place.run("object show model-spending/all --json"));
+    assert_eq!(shown["rows"]["rows"][0]["value"], 5, "{shown}");
 }
 
 #[test]

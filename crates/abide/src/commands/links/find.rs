@@ -35,8 +35,7 @@ pub(super) fn search(
 
 pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Result<(), Failure> {
     let path = Path::links(["api", "links", id]).of_store(store);
-    let document: Document =
-        reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let document: Document = reach::ask(config, Missing::Refuse, async |client| client.get(&path).await)?;
     let link: LinkView = document.decode()?;
     let processing = match &link.error {
         Some(error) => format!("{} ({error})", link.processing),
@@ -54,6 +53,7 @@ pub(super) fn show(config: &Config, id: &str, store: &str, output: Output) -> Re
         ("title", link.title),
         ("description", link.description),
         ("summary", link.summary),
+        ("by", link.summary_model),
         ("tags", Some(link.tags.join(", "))),
         ("state", Some(link.state.as_str().to_owned())),
         ("processing", Some(processing)),
@@ -81,8 +81,7 @@ fn page_path(page: &LinksPage) -> Path {
 }
 
 fn table(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
-    let document: Document =
-        reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
+    let document: Document = reach::ask(config, Missing::Refuse, async |client| client.get(path).await)?;
     let listed: Listed = document.decode()?;
     let row = |link: LinkView| {
         let title = link.title.unwrap_or(link.url);

@@ -53,8 +53,7 @@ pub(super) fn run(config: &Config, command: &KeyCommand, output: Output) -> Resu
 
 fn list(config: &Config, after: Option<&str>, output: Output) -> Result<(), Failure> {
     let path = Path::links(["keys"]).with("after", after);
-    let document: Document =
-        reach::with(config, Missing::Refuse, async |client| Ok(client.get(&path).await?))?;
+    let document: Document = reach::ask(config, Missing::Refuse, async |client| client.get(&path).await)?;
     let KeyPage { keys, next } = document.decode()?;
     let rows: Vec<_> = keys.into_iter().map(|key| [key.id, key.org, key.source]).collect();
     let text = columns(["ID", "ORG", "SOURCE"], &rows);

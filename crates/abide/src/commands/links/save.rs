@@ -16,8 +16,9 @@ use serde_json::json;
 use crate::cli::SaveFlags;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::host::runtime;
 use crate::output::{Output, import_complete};
-use crate::reach::{self, Client, Missing, Path};
+use crate::reach::{Client, Missing, Path, Way};
 
 /// Bytes of a file: the bookmarks of a long life.
 const FILE_BYTES: u64 = 256 << 20;
@@ -49,26 +50,41 @@ struct Usable {
     errors: usize,
 }
 
+/// Something to say about an entry.
 #[derive(Serialize)]
-struct BadEntry<'a> {
+struct Remark<'a> {
     number: usize,
+    kind: RemarkKind,
     reason: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RemarkKind {
+    /// It leads to no page.
+    Skipped,
+    /// It cannot be saved.
+    Error,
+    /// It is saved, and some of its tags are not, or under another name.
+    Tags,
+}
+
+/// How far an import came that was broken off.
+#[derive(Serialize)]
+struct BrokenOff {
+    saved: usize,
+    left: usize,
 }
 
 /// Saves links that the command names.
 pub(super) fn add(config: &Config, urls: &[String], save: &SaveFlags, output: Output) -> Result<(), Failure> {
     let entry = |(at, url): (usize, &String)| {
-        let found = Found { link: NewLink::of(url.clone()), left_out: Vec::new() };
+        let found = Found { link: NewLink::of(url.clone()), left_out: Vec::new(), renamed: Vec::new() };
         Entry { number: at + 1, link: Ok(found) }
     };
     let Usable { links, errors, .. } = usable(urls.iter().enumerate().map(entry).collect(), output);
-    let added = reach::with(config, Missing::Create, async |client| {
-        let mut all = Vec::new();
-        for part in parts(&links, save) {
-            all.extend(send(client, part, save).await?);
-        }
-        Ok(all)
-    })?;
+    let mut added = Vec::new();
+    send_all(config, &links, save, |_, part| added.extend(part)).map_err(|(_, failure)| failure)?;
     let line = |added: &Added| {
         let sign = if added.created { "\u{2713} Saved" } else { "\u{24d8} Already there" };
         format!("{sign}: {} {}\n", added.link.id, added.link.url)
@@ -88,16 +104,21 @@ pub(super) fn import(
     let Usable { links, skipped, errors } = usable(entries(&text), output);
     let bar = bar(links.len(), output);
     let mut saved = Saved { skipped, errors, ..Saved::default() };
-    reach::with(config, Missing::Create, async |client| {
-        for part in parts(&links, save) {
-            let added = send(client, part, save).await?;
-            let new = added.iter().filter(|added| added.created).count();
-            saved.new += new;
-            saved.duplicate += added.len() - new;
-            bar.inc(part.len() as u64);
-        }
-        Ok(())
-    })?;
+    let done = send_all(config, &links, save, |count, added| {
+        let new = added.iter().filter(|added| added.created).count();
+        saved.new += new;
+        saved.duplicate += added.len() - new;
+        bar.inc(count as u64);
+    });
+    if let Err((sent, failure)) = done {
+        bar.finish_and_clear();
+        let (saved, left) = (sent, links.len() - sent);
+        let text = format!(
+            "{saved} links of the file are saved, {left} are not known to be: the same command again saves the rest, and none twice"
+        );
+        output.message(&text, &BrokenOff { saved, left });
+        return Err(failure);
+    }
     bar.finish_and_clear();
     let Saved { new, duplicate, skipped, errors } = saved;
     let text = import_complete(new as u64, duplicate as u64, skipped as u64, errors as u64);
@@ -105,45 +126,77 @@ pub(super) fn import(
     end(errors)
 }
 
-/// Sends links of one request.
-async fn send(client: &Client, links: &[NewLink], save: &SaveFlags) -> Result<Vec<Added>, Failure> {
-    let path = Path::links(["api", "import"]).of_store(&save.store);
-    let Imported { links } = client.post(&path, &json!({ "urls": links, "tags": save.tags })).await?;
-    Ok(links)
+/// Saves links, and says of each request how many it had and what became of them; how many were sent if it breaks off. A link that is
+/// there is not saved again, so whoever takes the place of a process that ends can be asked the same.
+fn send_all(
+    config: &Config,
+    links: &[NewLink],
+    save: &SaveFlags,
+    mut saved: impl FnMut(usize, Vec<Added>),
+) -> Result<(), (usize, Failure)> {
+    let runtime = runtime().map_err(|failure| (0, failure))?;
+    runtime.block_on(async {
+        let mut way = Way::open(config, Missing::Create).await.map_err(|failure| (0, failure))?;
+        let path = Path::links(["api", "import"]).of_store(&save.store);
+        let (mut sent, mut done) = (0, Ok(()));
+        for part in parts(links, save) {
+            let body = json!({ "urls": part, "tags": save.tags });
+            let send = async |client: &Client| client.post::<Imported>(&path, &body).await;
+            match way.ask(send).await {
+                Ok(Imported { links }) => saved(part.len(), links),
+                Err(failure) => {
+                    done = Err((sent, failure));
+                    break;
+                }
+            }
+            sent += part.len();
+        }
+        way.close().await;
+        done
+    })
 }
 
-/// The links that can be saved; of the others it is said why not, and of tags that they cannot have.
+/// The links that can be saved; of the others it is said why not, and of tags that they cannot have as they are written.
 fn usable(entries: Vec<Entry>, output: Output) -> Usable {
     let mut usable = Usable::default();
     for Entry { number, link } in entries {
-        let link = link.map(|Found { link, left_out }| {
-            if !left_out.is_empty() {
-                let reason = format!("tags that it cannot have are left out: {}", left_out.join(", "));
-                output.message(&format!("link {number}: {reason}"), &BadEntry { number, reason: &reason });
+        let remark = |kind, said: &str, reason: &str| {
+            output.message(&format!("link {number}: {said}{reason}"), &Remark { number, kind, reason });
+        };
+        let link = link.map(|found| {
+            if let Some(reason) = about_tags(&found) {
+                remark(RemarkKind::Tags, "", &reason);
             }
+            let link = found.link;
             Identity::of(&link.url).map(|Identity { url, .. }| NewLink { url, ..link })
         });
-        let (said, reason) = match link {
-            Ok(Ok(link)) => {
-                usable.links.push(link);
-                continue;
-            }
+        match link {
+            Ok(Ok(link)) => usable.links.push(link),
             Err(no @ NoUrl::NoPage(_)) => {
                 usable.skipped += 1;
-                ("skipped: ", no.to_string())
+                remark(RemarkKind::Skipped, "skipped: ", &no.to_string());
             }
             Err(no @ (NoUrl::Unreadable(_) | NoUrl::BadInstant(_))) => {
                 usable.errors += 1;
-                ("", no.to_string())
+                remark(RemarkKind::Error, "", &no.to_string());
             }
             Ok(Err(error)) => {
                 usable.errors += 1;
-                ("", error.to_string())
+                remark(RemarkKind::Error, "", &error.to_string());
             }
-        };
-        output.message(&format!("link {number}: {said}{reason}"), &BadEntry { number, reason: &reason });
+        }
     }
     usable
+}
+
+/// What there is to say about the tags of a link.
+fn about_tags(found: &Found) -> Option<String> {
+    let left_out = (!found.left_out.is_empty())
+        .then(|| format!("tags that it cannot have are left out: {}", found.left_out.join(", ")));
+    let renamed = found.renamed.iter().map(|(text, name)| format!("{text} is {name}"));
+    let renamed = renamed.reduce(|all, one| format!("{all}, {one}"));
+    let renamed = renamed.map(|all| format!("tags that cannot be written so have another name: {all}"));
+    left_out.into_iter().chain(renamed).reduce(|a, b| format!("{a}; {b}"))
 }
 
 /// The links in requests of a size that the server takes.

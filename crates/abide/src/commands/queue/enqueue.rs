@@ -18,7 +18,7 @@ use crate::document::Fields;
 use crate::failure::Failure;
 use crate::host::runtime;
 use crate::output::{Output, import_complete};
-use crate::reach::{Client, Path, ReachError, Way};
+use crate::reach::{self, Client, Missing, Path, ReachError, Way};
 
 /// Batches that wait to be sent while the next is read: memory stays bounded however long the file is.
 const BATCHES_WAITING: usize = 2;
@@ -67,12 +67,8 @@ fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -
     let mut gathering = Gathering::new(config.server.max_body_bytes);
     gathering.add(1, &job);
     let body = gathering.take().expect("a job was added").body(0..1);
-    let entered: Entered = runtime()?.block_on(async {
-        let mut way = Way::open(config).await?;
-        let entered = way.ask(async |client| client.post_text(&jobs(), body.clone()).await).await;
-        way.close().await;
-        entered
-    })?;
+    let enter = async |client: &Client| client.post_text(&jobs(), body.clone()).await;
+    let entered: Entered = reach::ask(config, Missing::Create, enter)?;
     let answer = &entered.jobs[0];
     let text = match answer.duplicate {
         false => format!("\u{2713} Enqueued: {id}\n"),
@@ -112,7 +108,7 @@ fn lines_of(
     let reader = BufReader::with_capacity(READ_BYTES, bar.wrap_read(reader));
     let lines = Lines::new(reader, queue, limit);
     let imported = runtime()?.block_on(async {
-        let mut way = Way::open(config).await?;
+        let mut way = Way::open(config, Missing::Create).await?;
         let entered = enter(&mut way, lines, config.server.max_body_bytes, &bar, output).await;
         way.close().await;
         entered?.map_err(|error| Failure::Input { path: input.to_owned(), error })

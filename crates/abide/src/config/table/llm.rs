@@ -42,7 +42,7 @@ section! {
             kind: Kind::Integer { min: 0, max: 1_000_000_000_000 },
             default: DefaultValue::Integer(0),
         }
-        /// What may be spent until the server ends, in millionths of a currency; 0 for no bound.
+        /// What may be spent in all, over every start, in millionths of a currency; 0 for no bound.
         budget_micros: u64 = {
             kind: Kind::Integer { min: 0, max: 1_000_000_000_000 },
             default: DefaultValue::Integer(0),
