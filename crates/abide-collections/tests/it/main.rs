@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod catalog;
+mod changing;
 mod delete;
 mod rig;
 mod snapshot;
