@@ -1,12 +1,12 @@
 //! What people change by hand. Each is one change that may be repeated.
 
-use crate::limits::NAME_BYTES;
+use crate::limits::{CHANGES_AT_ONCE, NAME_BYTES};
 use crate::part::children;
 use crate::text::{is_file, shown_name};
 use crate::tree::label;
 use abide_entities::answer::Shown;
 use abide_entities::request::Append;
-use abide_entities::{EntityError, EntityId, EntityStore, update};
+use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
 use abide_pipeline::FileKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,30 +75,52 @@ pub async fn move_file(
     component: &str,
     to: &EntityId,
 ) -> Result<(), EntityError> {
+    move_files(store, from, &BTreeSet::from([component.to_owned()]), to).await
+}
+
+/// Moves components from one entity to another. For a moment they are in both, never in none.
+pub(crate) async fn move_files(
+    store: &dyn EntityStore,
+    from: &EntityId,
+    components: &BTreeSet<String>,
+    to: &EntityId,
+) -> Result<(), EntityError> {
     if from == to {
         return Ok(());
     }
-    let source = store.get(from).await?;
-    let Some(cid) = source.components.get(component).copied() else {
-        return Err(EntityError::NotFound(format!("{from} has no file {component:?}")));
-    };
-    let target = store.get(to).await?;
-    if target.components.get(component).is_some_and(|there| *there != cid) {
-        return Err(EntityError::Conflict(format!("{to} has another file {component:?} already")));
+    let (source, target) = (store.get(from).await?.components, store.get(to).await?.components);
+    let mut moving = BTreeMap::new();
+    for component in components {
+        let Some(cid) = source.get(component).copied() else {
+            return Err(EntityError::NotFound(format!("{from} has no file {component:?}")));
+        };
+        if target.get(component).is_some_and(|there| *there != cid) {
+            return Err(EntityError::Conflict(format!("{to} has another file {component:?} already")));
+        }
+        moving.insert(component.clone(), cid);
     }
-    update(store, to, |shown| Append {
-        components: BTreeMap::from([(component.to_owned(), cid)]),
-        note: Some(format!("{component} moved here")),
-        ..Append::onto(shown.tip)
-    })
-    .await?;
-    update(store, from, |shown| Append {
-        components_remove: BTreeSet::from([component.to_owned()]),
-        note: Some(format!("{component} moved away")),
-        ..Append::onto(shown.tip)
-    })
-    .await
-    .map(drop)
+    let moving: Vec<(String, ContentId)> = moving.into_iter().collect();
+    let what = |part: &[(String, ContentId)]| match part {
+        [(component, _)] => component.clone(),
+        part => format!("{} files", part.len()),
+    };
+    for part in moving.chunks(CHANGES_AT_ONCE) {
+        update(store, to, |shown| Append {
+            components: part.iter().cloned().collect(),
+            note: Some(format!("{} moved here", what(part))),
+            ..Append::onto(shown.tip)
+        })
+        .await?;
+    }
+    for part in moving.chunks(CHANGES_AT_ONCE) {
+        update(store, from, |shown| Append {
+            components_remove: part.iter().map(|(component, _)| component.clone()).collect(),
+            note: Some(format!("{} moved away", what(part))),
+            ..Append::onto(shown.tip)
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Moves an entity with everything in it into another one.

@@ -168,6 +168,7 @@ impl Object for Collections {
 pub fn check_name(name: &str) -> Result<(), No> {
     let fits = (1..=NAME_CHARS).contains(&name.chars().count())
         && name.trim() == name
+        && !matches!(name, "." | "..")
         && !name.contains(|c: char| c == '/' || c.is_control());
     if fits { Ok(()) } else { Err(No::BadName(name.to_owned())) }
 }

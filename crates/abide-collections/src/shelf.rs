@@ -1,6 +1,6 @@
 //! Collections and their trees, for whoever runs the engine.
 
-use crate::by_hand::{check_file_name, move_file, move_node, rename, rename_file};
+use crate::by_hand::{check_file_name, move_files, move_node, rename, rename_file};
 use crate::catalog::{Call, Collections, NAME, Reply};
 use crate::collection::{Collection, SourceFile};
 use crate::error::ShelfError;
@@ -9,7 +9,8 @@ use crate::limits::ITEMS_PER_CALL;
 use crate::part::{Part, PartDocument};
 use crate::refusal::No;
 use crate::search::{Hit, search};
-use crate::snapshot::sources;
+use crate::snapshot::{directory_id, directory_of, pinned, sources};
+use crate::text::shown_name;
 use crate::tree::{Tree, TreeDocument};
 use abide_engine::{Answer, Engine};
 use abide_entities::answer::Versions;
@@ -27,6 +28,8 @@ pub struct Shelf {
     pub(crate) engine: Engine,
     pub(crate) entities: Arc<dyn EntityStore>,
     pub(crate) buckets: Buckets,
+    /// Held by a change by hand from its first look to its last write: two at a time would each find the place free.
+    by_hand: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl fmt::Debug for Shelf {
@@ -66,7 +69,7 @@ impl Shelf {
     /// Collections that `engine` remembers, of these entities, with images in these buckets.
     #[must_use]
     pub fn new(engine: Engine, entities: Arc<dyn EntityStore>, buckets: Buckets) -> Shelf {
-        Shelf { engine, entities, buckets }
+        Shelf { engine, entities, buckets, by_hand: Arc::default() }
     }
 
     /// Asks the object that remembers collections.
@@ -154,12 +157,14 @@ impl Shelf {
     /// Everything that has all words of `query`.
     pub async fn search(&self, name: &str, query: &str) -> Result<Found, ShelfError> {
         let tree = self.whole(&self.known(name).await?).await?;
-        let (hits, more) = search(self.entities.as_ref(), &tree, query).await?;
+        let known = self.files(name).await?;
+        let (hits, more) = search(self.entities.as_ref(), &tree, &known, query).await?;
         Ok(Found { hits, more })
     }
 
     /// Calls a part or a file something else.
     pub async fn rename(&self, name: &str, what: &str, to: &str) -> Result<Renamed, ShelfError> {
+        let _alone = self.by_hand.lock().await;
         let collection = self.known(name).await?;
         let part = match self.part(&collection, what).await {
             Err(none @ ShelfError::NoPart { .. }) => {
@@ -209,6 +214,7 @@ impl Shelf {
 
     /// Moves a part, or a file and what else became of the same source.
     pub async fn relocate(&self, name: &str, what: &str, into: &str) -> Result<Moved, ShelfError> {
+        let _alone = self.by_hand.lock().await;
         let collection = self.known(name).await?;
         let store = self.entities.as_ref();
         let into = self.part(&collection, into).await?.entity.id;
@@ -217,22 +223,48 @@ impl Shelf {
             if collection.pending.as_ref().is_some_and(|pending| pending.stage.places_files()) {
                 return Err(No::Bringing(collection.name).into());
             }
-            let (tree, known) = (self.whole(&collection).await?, self.files(name).await?);
-            let sources = sources(name, &tree, &known, &part.entity.id, &component);
-            let mut moved = BTreeSet::from([component]);
-            moved.extend(sources.iter().flat_map(|(_, _, here)| here.clone()));
-            for component in &moved {
-                move_file(store, &part.entity.id, component, &into).await?;
-            }
-            let at = |file: &SourceFile| SourceFile { at: Some(into.clone()), ..file.clone() };
-            let put = sources.into_iter().map(|(path, file, _)| (path.clone(), at(file)));
-            self.save_files(name, put.collect()).await?;
-            return Ok(Moved { moved: moved.into_iter().collect(), into });
+            return self.relocate_file(&collection, &part, component, into).await;
         }
         let part = self.part(&collection, what).await?;
+        // Files of groups are looked for near their folder: from now on they are known to be where they are.
+        let (tree, known) = (self.whole(&collection).await?, self.files(name).await?);
+        self.save_files(name, pinned(name, &tree, &known, &part.entity.id)).await?;
         move_node(store, &part.entity.id, &into).await?;
         let label = part.entity.label.unwrap_or_else(|| part.entity.id.to_string());
         Ok(Moved { moved: vec![label], into })
+    }
+
+    async fn relocate_file(
+        &self,
+        collection: &Collection,
+        part: &Part,
+        component: String,
+        into: EntityId,
+    ) -> Result<Moved, ShelfError> {
+        let (store, name, from) = (self.entities.as_ref(), collection.name.as_str(), &part.entity.id);
+        let (tree, known) = (self.whole(collection).await?, self.files(name).await?);
+        let own = sources(name, &tree, &known, from, &component);
+        let mut moved = BTreeSet::from([component]);
+        moved.extend(own.iter().flat_map(|(_, _, here)| here.clone()));
+        // One that was stopped half way is here and there, and is moved again.
+        let is_own = |path: &String, file: &SourceFile| {
+            let is_half_way =
+                file.at.as_ref() == Some(&into) && directory_id(name, directory_of(path)) == *from;
+            is_half_way || own.iter().any(|(own, ..)| *own == path)
+        };
+        for component in moved.iter().filter(|_| into != *from) {
+            let there = sources(name, &tree, &known, &into, component);
+            if there.iter().any(|(path, file, _)| !is_own(path, file)) {
+                let message = format!("there is another file {:?} already", shown_name(component));
+                return Err(EntityError::Conflict(message).into());
+            }
+        }
+        let at = |file: &SourceFile| SourceFile { at: Some(into.clone()), ..file.clone() };
+        let put = own.iter().map(|(path, file, _)| ((*path).clone(), at(file)));
+        // Remembered first: a move that was stopped in between is finished by the next run that does anything.
+        self.save_files(name, put.collect()).await?;
+        move_files(store, from, &moved, &into).await?;
+        Ok(Moved { moved: moved.into_iter().collect(), into })
     }
 
     /// The tree of a collection. One whose first run was stopped early has none yet.

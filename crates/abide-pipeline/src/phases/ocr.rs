@@ -3,7 +3,7 @@
 use super::{Order, Phase, Taken, lost, published};
 use crate::away;
 use crate::flow::{End, Flow, JobKey};
-use crate::node::{FileKind, FileRecord, Node};
+use crate::node::{FileRecord, Node};
 use crate::options::Options;
 use crate::orders::{OCR, OcrDone, OcrOrder, SNAPSHOT, SnapshotOrder};
 use crate::refusal::No;
@@ -51,8 +51,7 @@ impl Phase for OcrPhase {
                 return Ok(Taken::InPart);
             }
             node.after = Some(file.filename.clone());
-            let is_unread = file.ocr && !file.ocr_complete && FileKind::is_image_ref(&file.filename);
-            let (true, Some(cid)) = (is_unread, file.cid) else { continue };
+            let (true, Some(cid)) = (file.is_unread(), file.cid) else { continue };
             let order = OcrOrder { node: flow.order(node)?, filename: file.filename.clone(), cid };
             let key = JobKey::new(PhaseName::Ocr, node, format!("{IMAGE}{}", file.filename));
             flow.enqueue(&key, OCR, &order)?;
@@ -106,13 +105,11 @@ impl Phase for OcrPhase {
 impl OcrPhase {
     /// Somebody else reads all images of a directory that has some.
     fn elsewhere(&self, flow: &mut Flow<'_, '_>, node: &Node) -> Result<Taken, Halt<No>> {
-        let is_unread =
-            |file: &FileRecord| file.ocr && !file.ocr_complete && FileKind::is_image_ref(&file.filename);
         let mut after: Option<String> = None;
         loop {
             let prefix = rows::files_prefix(node.place);
             let page = flow.turn.scan::<FileRecord>(&prefix, after.as_deref(), PAGE)?;
-            if page.iter().any(|(_, file)| is_unread(file)) {
+            if page.iter().any(|(_, file)| file.is_unread()) {
                 away::send(flow, node, PhaseName::Ocr)?;
                 return Ok(Taken::InHand);
             }

@@ -371,6 +371,8 @@ impl Rig {
         assert_eq!(status.progress, counted);
         let failed = nodes.iter().filter(|node| !node.phase_errors.is_empty()).count() as u64;
         assert_eq!(status.directories_failed, failed);
+        let files = status.files;
+        assert_eq!(files.total, files.open + files.published + files.failed);
         let children = |place| nodes.iter().filter(|node| node.parent == Some(place)).count();
         for node in &nodes {
             assert_eq!(node.children as usize, children(node.place), "children of {}", node.path);

@@ -16,7 +16,7 @@ fn it_goes_through_every_phase() {
     assert_eq!(status.root_pi, Some(pi_of("/")));
     assert_eq!(status.progress.directories_total, 9);
     assert_eq!((status.files.total, status.files.published, status.files.open), (10, 10, 0));
-    assert_eq!((status.files.ocr_read, status.files.ocr_failed), (1, 1));
+    assert_eq!((status.files.ocr_total, status.files.ocr_read, status.files.ocr_failed), (2, 1, 1));
     // Nine directories were described and have metadata, and each of both cost half a dollar.
     assert!((status.cost.cost_usd - 9.0).abs() < 1e-9);
     assert!(status.notes.iter().any(|note| note.starts_with("CHEIMARROS_EXTRACTION is skipped")));
