@@ -56,9 +56,10 @@ pub(super) async fn order(going: &Going<'_>, batch: &str, intent: &Intent) -> Re
         fixed.entry(at).or_default().extend(&file.made);
     }
     let fresh = fresh(going.order.name, intent, &known);
+    let unread = groups_of(&tree, &folders, &intent.again);
     let mut entries: BTreeMap<EntityId, Value> = BTreeMap::new();
     let changed = intent.tree.edits.keys().chain(intent.tree.emptied.keys());
-    for id in changed.chain(intent.again.keys()) {
+    for id in changed.chain(intent.again.keys()).chain(&unread) {
         for branch in tree.up(id) {
             if !entries.contains_key(&branch.entity.id) {
                 let id = &branch.entity.id;
@@ -66,7 +67,7 @@ pub(super) async fn order(going: &Going<'_>, batch: &str, intent: &Intent) -> Re
                 let is_new = |name: &String| is_again || fresh.get(id).is_some_and(|new| new.contains(name));
                 let touch = if folders.contains(id) && branch.files().any(is_new) {
                     Touch::Offered
-                } else if is_again || intent.tree.edits.contains_key(id) {
+                } else if is_again || intent.tree.edits.contains_key(id) || unread.contains(id) {
                     Touch::Edited
                 } else {
                     Touch::Described
@@ -114,6 +115,18 @@ enum Touch {
     Edited,
     /// Something below it changed.
     Described,
+}
+
+/// Groups of folders that are done again: images that were not read before may be in them by now.
+fn groups_of(
+    tree: &Tree,
+    folders: &BTreeSet<EntityId>,
+    again: &BTreeMap<EntityId, Unfinished>,
+) -> BTreeSet<EntityId> {
+    let again = again.iter().filter(|(_, what)| **what == Unfinished::All);
+    let parts = again.filter_map(|(id, _)| tree.get(id)).flat_map(|branch| tree.children(branch));
+    let groups = parts.map(|part| part.entity.id.clone()).filter(|id| !folders.contains(id));
+    groups.collect()
 }
 
 /// Components that a run brings into folders and that were not there: of new files, and further ones of edited files.

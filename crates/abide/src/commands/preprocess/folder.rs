@@ -180,10 +180,9 @@ impl Folder {
         Folder { root, files, bytes, device, skipped: Vec::new(), unusable: Vec::new(), closed: Vec::new() }
     }
 
-    /// Where a file is in staging. What stands for an image is put at `{image}.ref.json`: a file that is called so is elsewhere.
+    /// Where a file is in staging.
     pub(in crate::commands) fn key(&self, batch: &str, file: &File) -> String {
-        let ending = if file.path.to_lowercase().ends_with(".ref.json") { ".source" } else { "" };
-        format!("staging/{batch}/{}{ending}", file.path)
+        format!("staging/{batch}/{}", file.path)
     }
 
     /// The manifest of the folder as one batch, one directory after the other.
