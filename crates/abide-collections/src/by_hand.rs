@@ -57,7 +57,7 @@ pub enum ByHand {
 }
 
 impl ByHand {
-    /// Files of the folder that are remembered in another way when it is done.
+    /// Files that it is about: they are remembered in another way when it is done.
     pub(crate) fn sources(&self) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         match self {
@@ -66,8 +66,12 @@ impl ByHand {
         }
     }
 
+    /// Whether it changes where files are known to be, or under which names.
     pub(crate) const fn is_of_files(&self) -> bool {
-        matches!(self, ByHand::MoveFiles { .. } | ByHand::RenameFile { .. })
+        match self {
+            ByHand::MoveFiles { .. } | ByHand::RenameFile { .. } | ByHand::MovePart { .. } => true,
+            ByHand::RenamePart { .. } => false,
+        }
     }
 
     /// One of its sources from now on.

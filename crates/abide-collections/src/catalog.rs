@@ -13,6 +13,7 @@ use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
 use crate::refusal::No;
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Nothing, Object, Record, Turn};
+use abide_entities::EntityId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +60,15 @@ pub enum Call {
         after: u64,
         /// What is to be done.
         change: Box<ByHand>,
+    },
+    /// While a change by hand is under way: files that nobody moved are known to be where they are.
+    Pin {
+        /// Of which collection.
+        name: String,
+        /// How many had been begun with it.
+        nth: u64,
+        /// Where they are, by path.
+        at: BTreeMap<String, EntityId>,
     },
     /// A change by hand is done, or cannot be; nothing if somebody said so already.
     End {
@@ -165,6 +175,7 @@ impl Object for Collections {
                 save_rows(turn, &files_key(&name), &put, &gone)?
             }
             Call::Begin { name, after, change } => begin(turn, &name, after, *change)?,
+            Call::Pin { name, nth, at } => pin(turn, &name, nth, at)?,
             Call::End { name, nth, is_done } => end(turn, &name, nth, is_done)?,
             Call::Assets { name, after } => {
                 known(turn, &name)?;
@@ -190,6 +201,7 @@ impl Object for Collections {
 pub fn check_name(name: &str) -> Result<(), No> {
     let fits = (1..=NAME_CHARS).contains(&name.chars().count())
         && name.trim() == name
+        && !matches!(name, "." | "..")
         && !name.contains(|c: char| c == '/' || c.is_control());
     if fits { Ok(()) } else { Err(No::BadName(name.to_owned())) }
 }
@@ -240,6 +252,21 @@ fn begin(turn: &mut Turn<'_>, name: &str, after: u64, change: ByHand) -> Result<
     collection.changing = Some(change);
     turn.put(&key(name), &collection)?;
     Ok(Reply::Collection(Some(Box::new(collection))))
+}
+
+fn pin(turn: &mut Turn<'_>, name: &str, nth: u64, at: BTreeMap<String, EntityId>) -> Result<Reply, Halt<No>> {
+    let collection = known(turn, name)?;
+    if at.len() > ITEMS_PER_CALL {
+        return Err(No::TooMany(at.len()).into());
+    }
+    let is_under_way = collection.changing.is_some() && collection.by_hand == nth;
+    for (path, at) in at.into_iter().filter(|_| is_under_way) {
+        let row = format!("{}{path}", files_key(name));
+        if let Some(file) = turn.get::<SourceFile>(&row)?.filter(|file| file.at.is_none()) {
+            turn.put(&row, &SourceFile { at: Some(at), ..file })?;
+        }
+    }
+    Ok(Reply::Done)
 }
 
 fn end(turn: &mut Turn<'_>, name: &str, nth: u64, is_done: bool) -> Result<Reply, Halt<No>> {

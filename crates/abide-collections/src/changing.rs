@@ -13,9 +13,10 @@ use crate::by_hand::ByHand;
 use crate::catalog::{Call, Reply};
 use crate::collection::Collection;
 use crate::error::ShelfError;
-use crate::limits::CHANGES_AT_ONCE;
+use crate::limits::{CHANGES_AT_ONCE, ITEMS_PER_CALL};
 use crate::refusal::No;
 use crate::shelf::Shelf;
+use crate::snapshot::pinned;
 use crate::text::shown_name;
 use abide_entities::answer::Shown;
 use abide_entities::request::Append;
@@ -122,6 +123,7 @@ impl Shelf {
         into: &EntityId,
     ) -> Result<(), ShelfError> {
         if self.entities.get(part).await?.parent_pi.as_ref() != Some(into) {
+            self.pin(begun, part).await?;
             let come = |shown: &Shown| {
                 Some(Append {
                     children_pi_add: vec![part.clone()],
@@ -140,6 +142,17 @@ impl Shelf {
             })
         };
         self.step(begun, from, go).await
+    }
+
+    /// Files of groups in a part are looked for near their folder: from now on they are known to be where they are.
+    async fn pin(&self, begun: &Collection, part: &EntityId) -> Result<(), ShelfError> {
+        let (tree, known) = (self.whole(begun).await?, self.files(&begun.name).await?);
+        let pinned: Vec<(String, EntityId)> = pinned(&begun.name, &tree, &known, part).into_iter().collect();
+        for some in pinned.chunks(ITEMS_PER_CALL) {
+            let at = some.iter().cloned().collect();
+            self.ask(&Call::Pin { name: begun.name.clone(), nth: begun.by_hand, at }).await?;
+        }
+        Ok(())
     }
 
     /// Components of one entity go to another. For a moment they are in both, never in none; what the other has under the

@@ -132,7 +132,8 @@ impl Shelf {
     /// Everything that has all words of `query`.
     pub async fn search(&self, name: &str, query: &str) -> Result<Found, ShelfError> {
         let tree = self.whole(&self.known(name).await?).await?;
-        let (hits, more) = search(self.entities.as_ref(), &tree, query).await?;
+        let known = self.files(name).await?;
+        let (hits, more) = search(self.entities.as_ref(), &tree, &known, query).await?;
         Ok(Found { hits, more })
     }
 
@@ -233,7 +234,7 @@ impl Shelf {
     }
 
     /// The tree of a collection. One whose first run was stopped early has none yet.
-    async fn whole(&self, collection: &Collection) -> Result<Tree, ShelfError> {
+    pub(crate) async fn whole(&self, collection: &Collection) -> Result<Tree, ShelfError> {
         match Tree::read(self.entities.as_ref(), &collection.root_pi).await {
             Ok(tree) => Ok(tree),
             Err(error) => Err(self.missing(collection, error).await),

@@ -264,7 +264,7 @@ async fn files_with_the_same_name_do_not_replace_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn trees_are_found_by_path_and_searched() {
     let rig = rig();
-    let (group, _) = grouped(&rig).await;
+    let (group, known) = grouped(&rig).await;
     let tree = rig.tree().await;
     let (store, root) = (&rig.store, &tree.root().entity.id);
     let found = |path: &'static str| async move { Part::find(store, root, path).await.unwrap() };
@@ -274,11 +274,11 @@ async fn trees_are_found_by_path_and_searched() {
     assert_eq!((by_id.path().as_str(), by_id.above.len()), ("letters/Klein", 2));
     assert_eq!(found_file("letters/Klein/b.txt").await.unwrap().1, "b.txt");
     assert!(found("letters/Weber").await.is_none() && found_file("letters/b.txt").await.is_none());
-    let (hits, more) = search(&rig.store, &tree, "TWO").await.unwrap();
+    let (hits, more) = search(&rig.store, &tree, &known, "TWO").await.unwrap();
     assert_eq!((hits.len(), hits[0].excerpt.as_str(), more), (1, "two", false));
-    let names = search(&rig.store, &tree, "klein").await.unwrap().0;
+    let names = search(&rig.store, &tree, &known, "klein").await.unwrap().0;
     assert_eq!((names.len(), names[0].path.as_str(), names[0].file.as_deref()), (1, "letters/Klein", None));
-    assert!(search(&rig.store, &tree, "  ").await.is_err());
+    assert!(search(&rig.store, &tree, &known, "  ").await.is_err());
     let document = tree.document(&rig.store).await.unwrap();
     assert_eq!((document.children[0].label.as_str(), document.files[0].name.as_str()), ("letters", "a.txt"));
 }
