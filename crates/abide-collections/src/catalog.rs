@@ -7,11 +7,13 @@
 //! | `a/{name}/{asset}` | an image of a collection that is being deleted |
 //! | `lives/{name}` | how many collections of that name were deleted |
 
+use crate::by_hand::ByHand;
 use crate::collection::{Archived, Collection, SourceFile};
 use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
 use crate::refusal::No;
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Nothing, Object, Record, Turn};
+use abide_entities::EntityId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,6 +51,33 @@ pub enum Call {
         put: BTreeMap<String, SourceFile>,
         /// Paths that are gone.
         gone: BTreeSet<String>,
+    },
+    /// A change by hand is to be done, unless another one was begun before it: one at a time, and each knows of the last.
+    Begin {
+        /// Of which collection.
+        name: String,
+        /// How many had been begun when it was decided.
+        after: u64,
+        /// What is to be done.
+        change: Box<ByHand>,
+    },
+    /// While a change by hand is under way: files that nobody moved are known to be where they are.
+    Pin {
+        /// Of which collection.
+        name: String,
+        /// How many had been begun with it.
+        nth: u64,
+        /// Where they are, by path.
+        at: BTreeMap<String, EntityId>,
+    },
+    /// A change by hand is done, or cannot be; nothing if somebody said so already.
+    End {
+        /// Of which collection.
+        name: String,
+        /// How many had been begun with it.
+        nth: u64,
+        /// Whether it is done.
+        is_done: bool,
     },
     /// Images of a collection that is being deleted, by asset.
     Assets {
@@ -89,7 +118,8 @@ pub enum Reply {
         /// `after` of the next page; none if this is the last.
         next: Option<String>,
     },
-    /// To [`Call::Get`], [`Call::Save`] and [`Call::Delete`].
+    /// To [`Call::Get`], [`Call::Save`] and [`Call::Delete`]; to [`Call::Begin`] the collection with the change, or none if
+    /// another one came before it.
     Collection(Option<Box<Collection>>),
     /// To [`Call::Files`].
     Files {
@@ -144,6 +174,9 @@ impl Object for Collections {
                 known(turn, &name)?;
                 save_rows(turn, &files_key(&name), &put, &gone)?
             }
+            Call::Begin { name, after, change } => begin(turn, &name, after, *change)?,
+            Call::Pin { name, nth, at } => pin(turn, &name, nth, at)?,
+            Call::End { name, nth, is_done } => end(turn, &name, nth, is_done)?,
             Call::Assets { name, after } => {
                 known(turn, &name)?;
                 let (assets, next) = page(turn, &assets_key(&name), after)?;
@@ -168,6 +201,7 @@ impl Object for Collections {
 pub fn check_name(name: &str) -> Result<(), No> {
     let fits = (1..=NAME_CHARS).contains(&name.chars().count())
         && name.trim() == name
+        && !matches!(name, "." | "..")
         && !name.contains(|c: char| c == '/' || c.is_control());
     if fits { Ok(()) } else { Err(No::BadName(name.to_owned())) }
 }
@@ -185,10 +219,70 @@ fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<N
     if former.as_ref().is_some_and(|former| former.deleting) && !collection.deleting {
         return Err(No::Deleting(collection.name).into());
     }
+    if let Some(former) = &former {
+        let is_decided = collection.places_files() && !former.places_files();
+        if is_decided && (former.changing.is_some() || collection.by_hand != former.by_hand) {
+            return Err(No::ByHand(collection.name).into());
+        }
+        collection.by_hand = former.by_hand;
+        collection.changing.clone_from(&former.changing);
+    }
     collection.created_at = former.map_or(turn.now(), |former| former.created_at);
     collection.updated_at = turn.now();
     turn.put(&key(&collection.name), &collection)?;
     Ok(Reply::Collection(Some(Box::new(collection))))
+}
+
+fn begin(turn: &mut Turn<'_>, name: &str, after: u64, change: ByHand) -> Result<Reply, Halt<No>> {
+    let mut collection = known(turn, name)?;
+    if collection.deleting {
+        return Err(No::Deleting(collection.name).into());
+    }
+    // Where it was decided to bring a file, it would come all the same.
+    if change.is_of_files() && collection.places_files() {
+        return Err(No::Bringing(collection.name).into());
+    }
+    if change.sources().len() > ITEMS_PER_CALL {
+        return Err(No::TooMany(change.sources().len()).into());
+    }
+    if collection.changing.is_some() || collection.by_hand != after {
+        return Ok(Reply::Collection(None));
+    }
+    collection.by_hand += 1;
+    collection.changing = Some(change);
+    turn.put(&key(name), &collection)?;
+    Ok(Reply::Collection(Some(Box::new(collection))))
+}
+
+fn pin(turn: &mut Turn<'_>, name: &str, nth: u64, at: BTreeMap<String, EntityId>) -> Result<Reply, Halt<No>> {
+    let collection = known(turn, name)?;
+    if at.len() > ITEMS_PER_CALL {
+        return Err(No::TooMany(at.len()).into());
+    }
+    let is_under_way = collection.changing.is_some() && collection.by_hand == nth;
+    for (path, at) in at.into_iter().filter(|_| is_under_way) {
+        let row = format!("{}{path}", files_key(name));
+        if let Some(file) = turn.get::<SourceFile>(&row)?.filter(|file| file.at.is_none()) {
+            turn.put(&row, &SourceFile { at: Some(at), ..file })?;
+        }
+    }
+    Ok(Reply::Done)
+}
+
+fn end(turn: &mut Turn<'_>, name: &str, nth: u64, is_done: bool) -> Result<Reply, Halt<No>> {
+    let mut collection = known(turn, name)?;
+    let Some(change) = collection.changing.take_if(|_| collection.by_hand == nth) else {
+        return Ok(Reply::Done);
+    };
+    for path in change.sources().iter().filter(|_| is_done) {
+        let row = format!("{}{path}", files_key(name));
+        if let Some(mut file) = turn.get::<SourceFile>(&row)? {
+            change.remember(&mut file);
+            turn.put(&row, &file)?;
+        }
+    }
+    turn.put(&key(name), &collection)?;
+    Ok(Reply::Done)
 }
 
 /// Rows by name, and where the next page begins.

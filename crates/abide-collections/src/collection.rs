@@ -1,5 +1,6 @@
 //! What is remembered of a collection.
 
+use crate::by_hand::ByHand;
 use abide_core::time::Time;
 use abide_engine::Record;
 use abide_entities::{ContentId, EntityId};
@@ -31,6 +32,12 @@ pub struct Collection {
     /// Entities that something failed for, to be done again by the next run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unfinished: BTreeMap<EntityId, Unfinished>,
+    /// How many changes by hand were begun.
+    #[serde(default)]
+    pub by_hand: u64,
+    /// The last of them, until it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changing: Option<ByHand>,
     /// Whether it is being deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleting: bool,
@@ -58,10 +65,17 @@ impl Collection {
             life: 0,
             abandoned: 0,
             unfinished: BTreeMap::new(),
+            by_hand: 0,
+            changing: None,
             deleting: false,
             created_at: Time::default(),
             updated_at: Time::default(),
         }
+    }
+
+    /// Whether it is decided where files come, and they are not all there.
+    pub(crate) fn places_files(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| pending.stage.places_files())
     }
 }
 

@@ -10,9 +10,10 @@ use crate::shelf::Shelf;
 use crate::text::read;
 use abide_blob::{BlobError, Key};
 use abide_engine::CallError;
-use abide_entities::answer::Shown;
-use abide_entities::request::Selector;
-use abide_entities::{ContentId, EntityError, EntityId, Part};
+use abide_entities::answer::{Deleted, Shown};
+use abide_entities::limits::CHILDREN_AT_ONCE;
+use abide_entities::request::{Append, Selector};
+use abide_entities::{ContentId, EntityError, EntityId, Part, update};
 use abide_organize::REF_SUFFIX;
 use abide_pipeline::Site;
 use abide_preprocess::asset::Asset;
@@ -63,6 +64,40 @@ impl Ever {
     }
 }
 
+/// Entities that were in a collection once and are in something that is not known to be of it, by what they are in: it may be
+/// somebody else's, and then they are, too.
+#[derive(Default)]
+struct Waiting(BTreeMap<EntityId, Vec<Ever>>);
+
+impl Waiting {
+    fn add(&mut self, parent: EntityId, ever: Ever) {
+        self.0.entry(parent).or_default().push(ever);
+    }
+
+    /// Those that are in an entity.
+    fn take(&mut self, parent: &EntityId) -> Vec<Ever> {
+        self.0.remove(parent).unwrap_or_default()
+    }
+
+    /// One of entities that are in each other, and so in nothing else.
+    fn take_circle(&mut self) -> Option<Ever> {
+        let above: BTreeMap<&EntityId, &EntityId> = self
+            .0
+            .iter()
+            .flat_map(|(parent, inside)| inside.iter().map(move |ever| (&ever.id, parent)))
+            .collect();
+        let is_in_itself = |id: &EntityId| {
+            let ups = std::iter::successors(above.get(id), |up| above.get(**up));
+            ups.take(above.len()).any(|up| *up == id)
+        };
+        let (id, parent) = above.iter().find(|(id, _)| is_in_itself(id))?;
+        let (id, parent) = ((*id).clone(), (*parent).clone());
+        let inside = self.0.get_mut(&parent)?;
+        let at = inside.iter().position(|ever| ever.id == id)?;
+        Some(inside.swap_remove(at))
+    }
+}
+
 impl Shelf {
     /// Deletes a collection, or finishes a deletion.
     pub async fn delete(&self, name: &str) -> Result<DeletedCollection, ShelfError> {
@@ -107,15 +142,17 @@ impl Shelf {
     }
 
     /// Every entity of a collection, level by level, those that are only in older versions too, each with the refs that any
-    /// of its versions has. None if they are gone already, or there never were any.
+    /// of its versions has. Whatever something is in is in an earlier level, unless parts are in each other. None if they
+    /// are gone already, or there never were any.
     async fn everything(
         &self,
         root: &EntityId,
     ) -> Result<Vec<BTreeMap<EntityId, BTreeSet<ContentId>>>, EntityError> {
-        let mut levels = Vec::new();
+        let (mut levels, mut taken) = (Vec::new(), BTreeSet::new());
         let mut seen = BTreeSet::from([root.clone()]);
-        let mut next = vec![root.clone()];
-        while !next.is_empty() {
+        let (mut next, mut ready) = (vec![root.clone()], Vec::new());
+        let mut waiting = Waiting::default();
+        loop {
             if levels.len() > DEPTH || seen.len() > NODES {
                 return Err(EntityError::TooLarge(format!(
                     "a collection has at most {NODES} entities in {DEPTH} levels"
@@ -123,18 +160,28 @@ impl Shelf {
             }
             let reads: Vec<_> = next.iter().map(|id| self.ever(id, root)).collect();
             let read: Vec<Option<Ever>> = stream::iter(reads).buffered(READ_AT_ONCE).try_collect().await?;
+            for ever in read.into_iter().flatten() {
+                match ever.parent.clone().filter(|parent| !taken.contains(parent)) {
+                    Some(parent) => waiting.add(parent, ever),
+                    None => ready.push(ever),
+                }
+            }
+            if ready.is_empty() {
+                ready.extend(std::iter::from_fn(|| waiting.take_circle()));
+            }
+            if ready.is_empty() {
+                return Ok(levels);
+            }
             let mut level = BTreeMap::new();
             next = Vec::new();
-            for ever in read.into_iter().flatten() {
-                // What was moved to somebody else is theirs.
-                if ever.parent.as_ref().is_none_or(|parent| seen.contains(parent)) {
-                    next.extend(ever.children.into_iter().filter(|child| seen.insert(child.clone())));
-                    level.insert(ever.id, ever.refs);
-                }
+            for ever in std::mem::take(&mut ready) {
+                next.extend(ever.children.into_iter().filter(|child| seen.insert(child.clone())));
+                ready.extend(waiting.take(&ever.id));
+                taken.insert(ever.id.clone());
+                level.insert(ever.id, ever.refs);
             }
             levels.push(level);
         }
-        Ok(levels)
     }
 
     /// What an entity has and had; none if there is no such entity.
@@ -190,8 +237,9 @@ impl Shelf {
         let everything = self.everything(&collection.root_pi).await?;
         let refs = everything.iter().flat_map(|level| level.values().flatten().copied()).collect();
         self.note_images(&collection.name, refs).await?;
+        let all: BTreeSet<&EntityId> = everything.iter().flat_map(BTreeMap::keys).collect();
         for level in everything.iter().rev() {
-            let deletions: Vec<_> = level.keys().map(|id| self.entities.delete(id, None)).collect();
+            let deletions: Vec<_> = level.keys().map(|id| self.delete_entity(id, &all)).collect();
             let mut deletions = stream::iter(deletions).buffer_unordered(READ_AT_ONCE);
             while let Some(one) = deletions.next().await {
                 match one {
@@ -207,6 +255,26 @@ impl Shelf {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// Deletes an entity. Of parts that are in each other it lets go first, if they go as well.
+    async fn delete_entity(&self, id: &EntityId, all: &BTreeSet<&EntityId>) -> Result<Deleted, EntityError> {
+        let store = self.entities.as_ref();
+        let busy = match store.delete(id, None).await {
+            Err(busy @ EntityError::Conflict(_)) => busy,
+            deleted => return deleted,
+        };
+        let inside = store.get(id).await?.children_pi;
+        let going: Vec<EntityId> = inside.into_iter().filter(|child| all.contains(child)).collect();
+        if going.is_empty() {
+            return Err(busy);
+        }
+        for part in going.chunks(CHILDREN_AT_ONCE) {
+            let without =
+                |shown: &Shown| Append { children_pi_remove: part.to_vec(), ..Append::onto(shown.tip) };
+            update(store, id, without).await?;
+        }
+        store.delete(id, None).await
     }
 
     /// Deletes images for which no ref stands any more.

@@ -10,6 +10,7 @@
 mod by_hand;
 mod catalog;
 pub mod changes;
+mod changing;
 mod collection;
 mod delete;
 mod error;
@@ -23,7 +24,7 @@ pub mod snapshot;
 mod text;
 mod tree;
 
-pub use by_hand::{move_file, move_node, rename};
+pub use by_hand::{ByHand, move_file};
 pub use catalog::{Call, Collections, NAME, Reply, check_name};
 pub use collection::{Archived, Collection, Pending, SourceFile, Stage, Unfinished};
 pub use delete::{DeletedCollection, sweep};

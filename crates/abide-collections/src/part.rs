@@ -27,7 +27,7 @@ impl Part {
         path: &str,
     ) -> Result<Option<Part>, EntityError> {
         if let Ok(id) = EntityId::parse(path)
-            && let Some(part) = Part::with_id(store, root, &id).await?
+            && let Some(part) = Part::with_id(store, root, &id, Parents::Now).await?
         {
             return Ok(Some(part));
         }
@@ -45,40 +45,25 @@ impl Part {
         Ok(Some(part))
     }
 
-    async fn with_id(
-        store: &dyn EntityStore,
-        root: &EntityId,
-        id: &EntityId,
-    ) -> Result<Option<Part>, EntityError> {
-        let entity = match store.get(id).await {
-            Ok(entity) => entity,
-            Err(EntityError::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut above: Vec<Shown> = Vec::new();
-        loop {
-            let top = above.last().unwrap_or(&entity);
-            if top.id == *root {
-                above.reverse();
-                return Ok(Some(Part { entity, above }));
-            }
-            let Some(parent) = top.parent_pi.clone().filter(|_| above.len() < DEPTH) else { return Ok(None) };
-            above.push(store.get(&parent).await?);
-        }
-    }
-
     /// A part by its id that is in no part any more, and was in one of the tree below `root`.
     pub async fn former(
         store: &dyn EntityStore,
         root: &EntityId,
         id: &str,
     ) -> Result<Option<Part>, EntityError> {
-        let Ok(id) = EntityId::parse(id) else { return Ok(None) };
-        let entity = match store.get(&id).await {
-            Ok(entity) => entity,
-            Err(EntityError::NotFound(_)) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        match EntityId::parse(id) {
+            Ok(id) => Part::with_id(store, root, &id, Parents::Ever).await,
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn with_id(
+        store: &dyn EntityStore,
+        root: &EntityId,
+        id: &EntityId,
+        parents: Parents,
+    ) -> Result<Option<Part>, EntityError> {
+        let Some(entity) = there(store, id).await? else { return Ok(None) };
         let mut above: Vec<Shown> = Vec::new();
         loop {
             let top = above.last().unwrap_or(&entity);
@@ -86,14 +71,13 @@ impl Part {
                 above.reverse();
                 return Ok(Some(Part { entity, above }));
             }
-            let Some(parent) = ever_in(store, top).await?.filter(|_| above.len() < DEPTH) else {
-                return Ok(None);
+            let parent = match parents {
+                Parents::Now => top.parent_pi.clone(),
+                Parents::Ever => ever_in(store, top).await?,
             };
-            match store.get(&parent).await {
-                Ok(parent) => above.push(parent),
-                Err(EntityError::NotFound(_)) => return Ok(None),
-                Err(error) => return Err(error),
-            }
+            let Some(parent) = parent.filter(|_| above.len() < DEPTH) else { return Ok(None) };
+            let Some(parent) = there(store, &parent).await? else { return Ok(None) };
+            above.push(parent);
         }
     }
 
@@ -119,8 +103,29 @@ impl Part {
     }
 }
 
+/// What counts as that which an entity is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parents {
+    /// What it is in.
+    Now,
+    /// What it was in last, if it is in nothing.
+    Ever,
+}
+
+/// An entity, if there is one.
+async fn there(store: &dyn EntityStore, id: &EntityId) -> Result<Option<Shown>, EntityError> {
+    match store.get(id).await {
+        Ok(entity) => Ok(Some(entity)),
+        Err(EntityError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What an entity is in, or was the last time that it was in anything, as far as its newest versions say.
-async fn ever_in(store: &dyn EntityStore, entity: &Shown) -> Result<Option<EntityId>, EntityError> {
+pub(crate) async fn ever_in(
+    store: &dyn EntityStore,
+    entity: &Shown,
+) -> Result<Option<EntityId>, EntityError> {
     let mut parent = entity.parent_pi.clone();
     for ver in (1..entity.ver).rev().take(SHOWN_VERSIONS) {
         if parent.is_some() {

@@ -31,6 +31,9 @@ pub enum No {
         "files are just being brought into the collection {0:?}: wait, or run `abide ingest` again if it was stopped"
     )]
     Bringing(String),
+    /// What was decided does not know of a change by hand.
+    #[error("something of the collection {0:?} was changed by hand meanwhile: look at it again")]
+    ByHand(String),
     /// Nothing of it is there yet.
     #[error("nothing of the collection {0:?} is there yet: run `abide ingest` again to go on")]
     Nothing(String),
@@ -48,6 +51,7 @@ impl Refusal for No {
             No::TooMany(_) => "too_many",
             No::Deleting(_) => "deleting",
             No::Bringing(_) => "bringing",
+            No::ByHand(_) => "changed_by_hand",
             No::Gone(_) => "gone",
             No::Nothing(_) => "nothing_yet",
             No::HasFiles(_) => "has_files",
@@ -57,7 +61,9 @@ impl Refusal for No {
     fn class(&self) -> RefusalClass {
         match self {
             No::Unknown(_) | No::Nothing(_) => RefusalClass::NotFound,
-            No::HasFiles(_) | No::Deleting(_) | No::Bringing(_) | No::Gone(_) => RefusalClass::Conflict,
+            No::HasFiles(_) | No::Deleting(_) | No::Bringing(_) | No::ByHand(_) | No::Gone(_) => {
+                RefusalClass::Conflict
+            }
             No::BadName(_) | No::LongPath(_) | No::TooMany(_) => RefusalClass::Invalid,
         }
     }

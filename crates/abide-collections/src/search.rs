@@ -1,11 +1,14 @@
 //! Searching a collection: names, texts and descriptions.
 
+use crate::collection::SourceFile;
 use crate::limits::{EXCERPT_CHARS, HITS, QUERY_CHARS, READ_AT_ONCE};
 use crate::text::{shown_name, text_of};
 use crate::tree::{Branch, Tree};
 use abide_entities::{EntityError, EntityId, EntityStore};
+use abide_pipeline::FileKind;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,10 +38,12 @@ pub struct Hit {
     pub excerpt: String,
 }
 
-/// Everything that has all words of `query`, in whatever case, up to a bound. The bool says whether there is more.
+/// Every part and file that has all words of `query`, in whatever case, up to a bound. `known` says what became of which
+/// file: what shows the same page is found once. The bool says whether there is more.
 pub async fn search(
     store: &dyn EntityStore,
     tree: &Tree,
+    known: &BTreeMap<String, SourceFile>,
     query: &str,
 ) -> Result<(Vec<Hit>, bool), EntityError> {
     let letters = |word: &str| word.chars().flat_map(folded).collect();
@@ -48,8 +53,9 @@ pub async fn search(
             "a search has at least a word and at most {QUERY_CHARS} characters"
         )));
     }
+    let sources = sources(known);
     let searches: Vec<_> =
-        tree.branches().iter().map(|branch| of_branch(store, tree, branch, &words)).collect();
+        tree.branches().iter().map(|branch| of_branch(store, tree, branch, &sources, &words)).collect();
     let mut searches = stream::iter(searches).buffered(READ_AT_ONCE);
     let mut hits = Vec::new();
     while let Some(found) = searches.try_next().await? {
@@ -62,10 +68,12 @@ pub async fn search(
     Ok((hits, false))
 }
 
+/// One hit for each thing: what is around a word says more than a name that has it.
 async fn of_branch(
     store: &dyn EntityStore,
     tree: &Tree,
     branch: &Branch,
+    sources: &Sources<'_>,
     words: &[Vec<char>],
 ) -> Result<Vec<Hit>, EntityError> {
     let path = tree.path(&branch.entity.id);
@@ -74,18 +82,64 @@ async fn of_branch(
         let file = file.map(str::to_owned);
         Some(Hit { id: branch.entity.id.clone(), path: path.clone(), file, field, excerpt })
     };
-    let mut hits: Vec<Hit> = hit(None, Field::Name, branch.label()).into_iter().collect();
-    if let Some(text) = Tree::description(store, &branch.entity).await? {
-        hits.extend(hit(None, Field::Description, &text));
-    }
-    for component in branch.files() {
-        let name = shown_name(component);
-        hits.extend(hit(Some(name), Field::Name, name));
-        if let Some(text) = text_of(store, component, branch.entity.components[component]).await? {
-            hits.extend(hit(Some(name), Field::Text, &text));
+    let description = Tree::description(store, &branch.entity).await?;
+    let described = description.and_then(|text| hit(None, Field::Description, &text));
+    let mut hits: Vec<Hit> =
+        described.or_else(|| hit(None, Field::Name, branch.label())).into_iter().collect();
+    for thing in things(branch, sources) {
+        let mut found = None;
+        for component in &thing {
+            let text = text_of(store, component, branch.entity.components[*component]).await?;
+            found = text.and_then(|text| hit(Some(shown_name(component)), Field::Text, &text));
+            if found.is_some() {
+                break;
+            }
         }
+        let mut names = thing.iter().map(|component| shown_name(component));
+        hits.extend(found.or_else(|| names.find_map(|name| hit(Some(name), Field::Name, name))));
     }
     Ok(hits)
+}
+
+/// Files that became several components, by each of these.
+type Sources<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+fn sources(known: &BTreeMap<String, SourceFile>) -> Sources<'_> {
+    let mut sources = Sources::new();
+    for (path, file) in known.iter().filter(|(_, file)| file.made.len() > 1) {
+        for component in &file.made {
+            sources.entry(component).or_default().insert(path);
+        }
+    }
+    sources
+}
+
+/// The files of a part. An image and a text of one name that were made of one file are one thing; texts come first.
+fn things<'a>(branch: &'a Branch, sources: &Sources<'_>) -> Vec<Vec<&'a String>> {
+    let of = |component: &str| sources.get(component);
+    let is_same = |one: &str, other: &str| match (of(one), of(other)) {
+        (Some(one), Some(other)) => !one.is_disjoint(other),
+        (None, _) | (_, None) => false,
+    };
+    let mut by_stem: BTreeMap<&str, Vec<Vec<&String>>> = BTreeMap::new();
+    for component in branch.files() {
+        let things = by_stem.entry(stem(component)).or_default();
+        match things.iter_mut().find(|thing| thing.iter().any(|other| is_same(other, component))) {
+            Some(thing) => thing.push(component),
+            None => things.push(vec![component]),
+        }
+    }
+    let mut things: Vec<Vec<&String>> = by_stem.into_values().flatten().collect();
+    things
+        .iter_mut()
+        .for_each(|thing| thing.sort_by_key(|component| FileKind::of(component) != FileKind::Text));
+    things
+}
+
+/// A name as people know it, without its ending.
+fn stem(component: &str) -> &str {
+    let name = shown_name(component);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// What is around the first of `words` in a text that has them all.

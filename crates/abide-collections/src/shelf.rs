@@ -1,18 +1,18 @@
 //! Collections and their trees, for whoever runs the engine.
 
-use crate::by_hand::{check_file_name, move_file, move_node, rename, rename_file};
+use crate::by_hand::{ByHand, check_file_name, check_label, check_move};
 use crate::catalog::{Call, Collections, NAME, Reply};
 use crate::collection::{Collection, SourceFile};
 use crate::error::ShelfError;
 use crate::file::ShownFile;
-use crate::limits::ITEMS_PER_CALL;
 use crate::part::{Part, PartDocument};
 use crate::refusal::No;
 use crate::search::{Hit, search};
 use crate::snapshot::sources;
-use crate::tree::{Tree, TreeDocument};
+use crate::text::shown_name;
+use crate::tree::{Tree, TreeDocument, label};
 use abide_engine::{Answer, Engine};
-use abide_entities::answer::Versions;
+use abide_entities::answer::{Shown, Versions};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore};
 use abide_organize::REF_SUFFIX;
 use abide_preprocess::Buckets;
@@ -77,15 +77,6 @@ impl Shelf {
         }
     }
 
-    /// A collection that must be there.
-    pub async fn known(&self, name: &str) -> Result<Collection, ShelfError> {
-        match self.ask(&Call::Get { name: name.to_owned() }).await? {
-            Reply::Collection(Some(collection)) => Ok(*collection),
-            Reply::Collection(None) => Err(No::Unknown(name.to_owned()).into()),
-            _ => Err(ShelfError::Strange),
-        }
-    }
-
     /// Files of a collection, by path.
     pub async fn files(&self, name: &str) -> Result<BTreeMap<String, SourceFile>, ShelfError> {
         let (mut all, mut after) = (BTreeMap::new(), None);
@@ -100,19 +91,6 @@ impl Shelf {
                 None => return Ok(all),
             }
         }
-    }
-
-    pub(crate) async fn save_files(
-        &self,
-        name: &str,
-        put: BTreeMap<String, SourceFile>,
-    ) -> Result<(), ShelfError> {
-        let puts: Vec<(String, SourceFile)> = put.into_iter().collect();
-        for part in puts.chunks(ITEMS_PER_CALL) {
-            let put = part.iter().cloned().collect();
-            self.ask(&Call::SaveFiles { name: name.to_owned(), put, gone: BTreeSet::new() }).await?;
-        }
-        Ok(())
     }
 
     /// Everything of a collection, with descriptions.
@@ -154,89 +132,109 @@ impl Shelf {
     /// Everything that has all words of `query`.
     pub async fn search(&self, name: &str, query: &str) -> Result<Found, ShelfError> {
         let tree = self.whole(&self.known(name).await?).await?;
-        let (hits, more) = search(self.entities.as_ref(), &tree, query).await?;
+        let known = self.files(name).await?;
+        let (hits, more) = search(self.entities.as_ref(), &tree, &known, query).await?;
         Ok(Found { hits, more })
     }
 
     /// Calls a part or a file something else.
     pub async fn rename(&self, name: &str, what: &str, to: &str) -> Result<Renamed, ShelfError> {
-        let collection = self.known(name).await?;
-        let part = match self.part(&collection, what).await {
-            Err(none @ ShelfError::NoPart { .. }) => {
-                let store = self.entities.as_ref();
-                return match Part::find_file(store, &collection.root_pi, what).await? {
-                    Some((part, component)) => self.rename_file(collection, part, &component, to).await,
-                    None => Err(none),
-                };
+        loop {
+            let collection = self.known(name).await?;
+            let (change, renamed) = match self.part(&collection, what).await {
+                Err(none @ ShelfError::NoPart { .. }) => {
+                    let found = Part::find_file(self.entities.as_ref(), &collection.root_pi, what).await?;
+                    let (part, component) = found.ok_or(none)?;
+                    self.decide_name(&collection, part, component, to).await?
+                }
+                part => {
+                    let part = part?.entity;
+                    let label = check_label(self.entities.as_ref(), &part, to).await?;
+                    let renamed = Renamed { id: part.id.clone(), label: label.clone() };
+                    (ByHand::RenamePart { part: part.id, label }, renamed)
+                }
+            };
+            if self.change(&collection, &change).await? {
+                return Ok(renamed);
             }
-            part => part?,
-        };
-        rename(self.entities.as_ref(), &part.entity.id, to).await?;
-        Ok(Renamed { id: part.entity.id, label: to.trim().to_owned() })
+        }
     }
 
-    async fn rename_file(
+    async fn decide_name(
         &self,
-        collection: Collection,
+        collection: &Collection,
         part: Part,
-        component: &str,
+        component: String,
         to: &str,
-    ) -> Result<Renamed, ShelfError> {
-        let (store, id) = (self.entities.as_ref(), part.entity.id);
+    ) -> Result<(ByHand, Renamed), ShelfError> {
         let ending = if component.ends_with(REF_SUFFIX) { REF_SUFFIX } else { "" };
         let (label, to) = (to.trim().to_owned(), format!("{}{ending}", to.trim()));
-        check_file_name(component, &to)?;
+        check_file_name(&component, &to)?;
         if part.entity.components.contains_key(&to) {
             return Err(EntityError::Conflict(format!("there is another file {label:?} already")).into());
         }
-        if collection.pending.as_ref().is_some_and(|pending| pending.stage.places_files()) {
-            return Err(No::Bringing(collection.name).into());
-        }
-        let (tree, known) = (self.whole(&collection).await?, self.files(&collection.name).await?);
-        let mut put = BTreeMap::new();
-        for (path, file, _) in sources(&collection.name, &tree, &known, &id, component) {
-            let mut file = file.clone();
-            file.made.iter_mut().filter(|made| *made == component).for_each(|made| made.clone_from(&to));
-            let own = file.named.iter().find(|(_, named)| *named == component).map(|(own, _)| own.clone());
-            file.named.insert(own.unwrap_or_else(|| component.to_owned()), to.clone());
-            put.insert(path.clone(), file);
-        }
-        // Remembered first: repeated, what was stopped in between is the same.
-        self.save_files(&collection.name, put).await?;
-        rename_file(store, &id, component, &to).await?;
-        Ok(Renamed { id, label })
+        let (tree, known) = (self.whole(collection).await?, self.files(&collection.name).await?);
+        let part = part.entity.id;
+        let sources = sources(&collection.name, &tree, &known, &part, &component);
+        let sources = sources.into_iter().map(|(path, ..)| path.clone()).collect();
+        let renamed = Renamed { id: part.clone(), label };
+        Ok((ByHand::RenameFile { part, component, to, sources }, renamed))
     }
 
     /// Moves a part, or a file and what else became of the same source.
     pub async fn relocate(&self, name: &str, what: &str, into: &str) -> Result<Moved, ShelfError> {
-        let collection = self.known(name).await?;
-        let store = self.entities.as_ref();
-        let into = self.part(&collection, into).await?.entity.id;
-        if let Some((part, component)) = Part::find_file(store, &collection.root_pi, what).await? {
-            // Where it was decided to bring it, it would come all the same.
-            if collection.pending.as_ref().is_some_and(|pending| pending.stage.places_files()) {
-                return Err(No::Bringing(collection.name).into());
+        loop {
+            let collection = self.known(name).await?;
+            let store = self.entities.as_ref();
+            let into = self.part(&collection, into).await?;
+            let file = Part::find_file(store, &collection.root_pi, what).await?;
+            let (change, moved) = match file {
+                Some((from, component)) => {
+                    self.decide_place(&collection, &from.entity, component, &into.entity).await?
+                }
+                None => {
+                    let part = self.part(&collection, what).await?.entity;
+                    check_move(store, &part, &into.entity.id).await?;
+                    let moved = vec![label(&part).to_owned()];
+                    let (part, from, into) = (part.id, part.parent_pi, into.entity.id.clone());
+                    (ByHand::MovePart { part, from, into }, moved)
+                }
+            };
+            if self.change(&collection, &change).await? {
+                return Ok(Moved { moved, into: into.entity.id });
             }
-            let (tree, known) = (self.whole(&collection).await?, self.files(name).await?);
-            let sources = sources(name, &tree, &known, &part.entity.id, &component);
-            let mut moved = BTreeSet::from([component]);
-            moved.extend(sources.iter().flat_map(|(_, _, here)| here.clone()));
-            for component in &moved {
-                move_file(store, &part.entity.id, component, &into).await?;
-            }
-            let at = |file: &SourceFile| SourceFile { at: Some(into.clone()), ..file.clone() };
-            let put = sources.into_iter().map(|(path, file, _)| (path.clone(), at(file)));
-            self.save_files(name, put.collect()).await?;
-            return Ok(Moved { moved: moved.into_iter().collect(), into });
         }
-        let part = self.part(&collection, what).await?;
-        move_node(store, &part.entity.id, &into).await?;
-        let label = part.entity.label.unwrap_or_else(|| part.entity.id.to_string());
-        Ok(Moved { moved: vec![label], into })
+    }
+
+    async fn decide_place(
+        &self,
+        collection: &Collection,
+        from: &Shown,
+        component: String,
+        into: &Shown,
+    ) -> Result<(ByHand, Vec<String>), ShelfError> {
+        let (tree, known) = (self.whole(collection).await?, self.files(&collection.name).await?);
+        let of = |part: &Shown, name: &str| sources(&collection.name, &tree, &known, &part.id, name);
+        let own = of(from, &component);
+        let mut components = BTreeSet::from([component]);
+        components.extend(own.iter().flat_map(|(_, _, here)| here.clone()));
+        for name in components.iter().filter(|name| into.components.contains_key(*name)) {
+            // One file may be in several groups; another of the same content is another.
+            let paths = |part: &Shown| of(part, name).into_iter().map(|(path, ..)| path.clone()).collect();
+            let (here, there): (Vec<String>, Vec<String>) = (paths(from), paths(into));
+            if here != there || from.components.get(name) != into.components.get(name) {
+                let message = format!("there is another file {:?} already", shown_name(name));
+                return Err(EntityError::Conflict(message).into());
+            }
+        }
+        let moved = components.iter().cloned().collect();
+        let sources = own.into_iter().map(|(path, ..)| path.clone()).collect();
+        let (from, into) = (from.id.clone(), into.id.clone());
+        Ok((ByHand::MoveFiles { from, into, components, sources }, moved))
     }
 
     /// The tree of a collection. One whose first run was stopped early has none yet.
-    async fn whole(&self, collection: &Collection) -> Result<Tree, ShelfError> {
+    pub(crate) async fn whole(&self, collection: &Collection) -> Result<Tree, ShelfError> {
         match Tree::read(self.entities.as_ref(), &collection.root_pi).await {
             Ok(tree) => Ok(tree),
             Err(error) => Err(self.missing(collection, error).await),

@@ -6,6 +6,7 @@
 use crate::by_hand::move_file;
 use crate::collection::SourceFile;
 use crate::limits::CHANGES_AT_ONCE;
+use crate::part::{Part, ever_in};
 use crate::text::component_name;
 use crate::tree::{Branch, Tree};
 use abide_entities::answer::Shown;
@@ -14,6 +15,7 @@ use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
 use abide_organize::REF_SUFFIX;
 use abide_pipeline::FileKind;
 use abide_pipeline::ids::of_directory;
+use abide_pipeline::limits::FILES_PER_DIRECTORY;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,6 +43,9 @@ pub struct Decided {
     pub edits: BTreeMap<EntityId, Edit>,
     /// Components that each file becomes, by its path.
     pub made: BTreeMap<String, Vec<String>>,
+    /// Files for which there is no room where they belong.
+    #[serde(default)]
+    pub left: BTreeSet<String>,
 }
 
 /// What changes in one entity.
@@ -83,18 +88,24 @@ pub async fn decide(
     let paths = incoming.iter().map(|file| file.path.as_str());
     let mut decided = Decided { directories: directories(paths), ..Decided::default() };
     let edits = &mut decided.edits;
+    let mut rooms = Rooms { tree: &tree, has: BTreeMap::new() };
     for file in incoming {
         let before = known.get(&file.path);
-        let mut names = Vec::new();
+        let (mut names, mut placed) = (Vec::new(), Vec::new());
         for (name, cid) in places.distinct(&file.path, &file.made, before) {
             let mut at = before.map(|before| places.all(&file.path, &name, before)).unwrap_or_default();
             if at.is_empty() {
                 at.insert(directory_id(collection, directory_of(&file.path)));
             }
-            for id in at {
-                edits.entry(id).or_default().put.insert(name.clone(), cid);
-            }
+            placed.extend(at.into_iter().map(|id| (id, name.clone(), cid)));
             names.push(name);
+        }
+        if !rooms.take(&placed) {
+            decided.left.insert(file.path.clone());
+            continue;
+        }
+        for (id, name, cid) in placed {
+            edits.entry(id).or_default().put.insert(name, cid);
         }
         let former = before.into_iter().flat_map(|before| before.made.iter().map(move |name| (name, before)));
         for (name, before) in former.filter(|(name, _)| !names.contains(name)) {
@@ -120,17 +131,46 @@ pub async fn decide(
     Ok(decided)
 }
 
+/// How many components entities have, with those that come.
+struct Rooms<'a> {
+    tree: &'a Tree,
+    has: BTreeMap<EntityId, usize>,
+}
+
+impl Rooms<'_> {
+    /// Counts what a file becomes; nothing of it if there is no room for all of it.
+    fn take(&mut self, placed: &[(EntityId, String, ContentId)]) -> bool {
+        let mut more: BTreeMap<&EntityId, usize> = BTreeMap::new();
+        for (id, name, _) in placed {
+            let there = self.tree.get(id).is_some_and(|branch| branch.entity.components.contains_key(name));
+            *more.entry(id).or_default() += usize::from(!there);
+        }
+        let has = |id: &EntityId| match self.has.get(id) {
+            Some(has) => *has,
+            None => self.tree.get(id).map_or(0, |branch| branch.entity.components.len()),
+        };
+        let now: Vec<(EntityId, usize)> =
+            more.into_iter().map(|(id, more)| (id.clone(), has(id) + more)).collect();
+        let fits = now.iter().all(|(id, now)| *now <= FILES_PER_DIRECTORY as usize || *now == has(id));
+        if fits {
+            self.has.extend(now);
+        }
+        fits
+    }
+}
+
 /// What new directories are called where something beside them has their name already: people know parts by their names.
 fn labels(collection: &str, tree: &Tree, directories: &BTreeSet<String>) -> BTreeMap<String, String> {
     let named = tree.branches().iter().filter_map(|branch| Some((branch.parent.as_ref()?, branch.label())));
-    let taken: BTreeSet<(&EntityId, &str)> = named.collect();
+    let taken: BTreeSet<(&EntityId, String)> = named.map(|(id, label)| (id, label.to_lowercase())).collect();
     let mut labels = BTreeMap::new();
     for dir in directories.iter().filter(|dir| !dir.is_empty()) {
         let (id, above) = (directory_id(collection, dir), directory_id(collection, directory_of(dir)));
         let name = dir.rsplit('/').next().unwrap_or(dir);
-        if tree.get(&id).is_none() && taken.contains(&(&above, name)) {
+        let is_taken = |name: &str| taken.contains(&(&above, name.to_lowercase()));
+        if tree.get(&id).is_none() && is_taken(name) {
             let mut others = (2..).map(|number| format!("{name} ({number})"));
-            let free = others.find(|other| !taken.contains(&(&above, other.as_str())));
+            let free = others.find(|other| !is_taken(other));
             labels.insert(dir.clone(), free.unwrap_or_else(|| name.to_owned()));
         }
     }
@@ -198,7 +238,19 @@ pub async fn gather(
 ) -> Result<(), EntityError> {
     let tree = Tree::read(store, &directory_id(collection, "")).await?;
     let places = Places::of(collection, &tree, known);
-    for (path, file) in known.iter().filter(|(_, file)| file.made.len() > 1) {
+    // What is new of a file that somebody moved came to its folder.
+    for (path, file) in known {
+        let Some(at) = file.at.as_ref().filter(|at| tree.get(at).is_some()) else { continue };
+        let home = directory_id(collection, directory_of(path));
+        for name in file.made.iter().filter(|_| home != *at) {
+            let (there, here) = (places.content(at, name), places.content(&home, name));
+            let is_own = places.owner.get(&(home.clone(), name.clone())) == Some(&path.as_str());
+            if here.is_some() && is_own && (there.is_none() || there == here) {
+                move_file(store, &home, name, at).await?;
+            }
+        }
+    }
+    for (path, file) in known.iter().filter(|(_, file)| file.made.len() > 1 && file.at.is_none()) {
         let grouped = file.made.iter().filter(|name| FileKind::of(name) != FileKind::Other);
         let at: BTreeSet<EntityId> = grouped.filter_map(|name| places.find(path, name, file)).collect();
         let (Some(home), 1) = (at.first(), at.len()) else { continue };
@@ -248,7 +300,13 @@ async fn ensure(
         }
         Err(error) => return Err(error),
     };
-    let (Some(parent), None) = (parent, &there.parent_pi) else { return Ok(()) };
+    let (Some(mut parent), None) = (parent, &there.parent_pi) else { return Ok(()) };
+    // Where somebody had moved it, if that is there.
+    if let Some(last) = ever_in(store, &there).await?
+        && Part::find(store, &directory_id(collection, ""), last.as_str()).await?.is_some()
+    {
+        parent = last;
+    }
     if other_label.is_some() && there.label.as_ref() != other_label {
         let other = |shown: &Shown| Append { label: other_label.cloned(), ..Append::onto(shown.tip) };
         update(store, &id, other).await?;
@@ -260,6 +318,25 @@ async fn ensure(
     })
     .await
     .map(drop)
+}
+
+/// Files of groups that are in a part, and where: once it is moved, they are not near their folder any more.
+pub(crate) fn pinned(
+    collection: &str,
+    tree: &Tree,
+    known: &BTreeMap<String, SourceFile>,
+    part: &EntityId,
+) -> BTreeMap<String, EntityId> {
+    let places = Places::of(collection, tree, known);
+    let is_inside = |id: &EntityId| tree.up(id).any(|up| up.entity.id == *part);
+    let mut pinned = BTreeMap::new();
+    for (path, file) in known.iter().filter(|(_, file)| file.at.is_none()) {
+        let mut at = file.made.iter().filter_map(|name| places.find(path, name, file));
+        if let Some(at) = at.find(|at| !places.directories.contains(at) && is_inside(at)) {
+            pinned.insert(path.clone(), at);
+        }
+    }
+    pinned
 }
 
 /// Files that a component of an entity is of, each with where its components are that are in that entity.

@@ -1,7 +1,8 @@
 //! The end of an entity: its parent lets go of it, blobs and catalog forget what it named, then it is gone.
 //!
 //! ```text
-//! Delete ──► no head any more, Left ──► parent
+//! Delete, or a parent that was gone when it was created
+//!        ──► no head any more, Left ──► parent
 //!            a page of rows ──► blobs, catalog ── Forgotten ──► the next page … ──► gone, whoever waits is told
 //! ```
 
@@ -18,6 +19,7 @@ use crate::rows::{
     Bond, COMPONENTS, Component, FORMER, Formerly, HEAD, Head, LEAVING, Leaving, Telling, VERSIONS, Version,
 };
 use crate::seal::main;
+use abide_core::ticket::Ticket;
 use abide_engine::{Answer, Halt, Object, Record, Turn};
 
 /// Begins the deletion, or joins those who wait for it.
@@ -39,11 +41,15 @@ pub(crate) fn begin(
     if let (Some(parent), Some(Bond::Link(link))) = (&head.version.parent, head.bond) {
         links::send(turn, parent, &ToEntity::Left { link })?;
     }
-    turn.delete(HEAD);
     let ticket = turn.open_ticket();
-    let leaving = Leaving { tickets: vec![ticket.clone()], telling: Telling::Components, after: None };
-    tell(turn, leaving)?;
+    go(turn, vec![ticket.clone()])?;
     Ok(Answer::Later(ticket))
+}
+
+/// It is gone for everybody but those who are still to be told.
+pub(crate) fn go(turn: &mut Turn<'_>, tickets: Vec<Ticket>) -> Result<(), Halt<No>> {
+    turn.delete(HEAD);
+    tell(turn, Leaving { tickets, telling: Telling::Components, after: None })
 }
 
 fn join(turn: &mut Turn<'_>, id: &EntityId) -> Result<Answer<Reply>, Halt<No>> {

@@ -64,6 +64,7 @@ pub use messages::{ToBlobs, ToCatalog, ToEntity};
 pub use refusal::No;
 pub use remote::RemoteEntities;
 pub use retry::{Updated, update, update_if};
+pub use stamp::stamp;
 pub use store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
 
 use abide_engine::Registry;

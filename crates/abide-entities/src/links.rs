@@ -4,12 +4,13 @@
 //! parent adds     parent ── Adopted{link} ──► child ── Confirmed{link} ──► parent;  child ── Left ──► its former parent
 //! parent removes  parent ── Released{link} ──► child ── Freed ──► parent
 //! child asks      child ── Adopt{asked} ──► parent ── Adopted{link, asked} ──► child ── Confirmed{link} or Left{link} ──►
-//! nobody there    Missing, and whoever reached out takes it back in a new version
+//! nobody there    Missing, and whoever reached out takes it back in a new version, or goes if that was its creation
 //! ```
 
 use crate::children::{self, Added};
 use crate::entity::{Entity, Reply, made};
 use crate::id::EntityId;
+use crate::leave;
 use crate::messages::ToEntity;
 use crate::refusal::No;
 use crate::rows::{self, Bond, Child, HEAD, Head, Waiting};
@@ -185,11 +186,21 @@ impl Here<'_, '_, '_> {
         if let Some(asked) = asked {
             let is_parent = self.head.version.parent.as_ref() == Some(self.other);
             if is_parent && self.head.bond == Some(Bond::Asked(asked)) {
+                if self.head.version.children == 0 {
+                    return self.unmake(asked);
+                }
                 self.move_under(None, None)?;
             }
             self.settle(Some(asked), Settled::Parent)?;
         }
         Ok(())
+    }
+
+    /// It was created as a child of somebody who was gone by then, and goes as well: whoever deleted the parent never heard
+    /// of it, so nobody would ever delete it. Whoever created it hears that it is deleted.
+    fn unmake(&mut self, asked: u64) -> Result<(), Halt<No>> {
+        let waiting: Option<Waiting> = self.turn.get(&rows::waiting(asked))?;
+        leave::go(self.turn, waiting.into_iter().map(|waiting| waiting.ticket).collect())
     }
 
     /// A new version with another parent.

@@ -37,6 +37,8 @@ pub struct LocalEntities {
     spool: PathBuf,
     /// Held by a collection from beginning to end: two at a time could delete a generation that a third party began anew.
     pub(crate) collecting: Arc<tokio::sync::Mutex<()>>,
+    /// Held while somebody gets children, from looking for a circle to the answer: two at a time could close one together.
+    adopting: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl LocalEntities {
@@ -47,8 +49,8 @@ impl LocalEntities {
             EntityError::Blobs(format!("the directory {} cannot be used: {error}", spool.display()))
         };
         Spool::clear(spool).map_err(unusable)?;
-        let collecting = Arc::new(tokio::sync::Mutex::new(()));
-        Ok(LocalEntities { engine, bucket, spool: spool.to_owned(), collecting })
+        let (collecting, adopting) = (Arc::default(), Arc::default());
+        Ok(LocalEntities { engine, bucket, spool: spool.to_owned(), collecting, adopting })
     }
 
     async fn entity(&self, id: &EntityId, call: Call) -> Result<Reply, EntityError> {
@@ -80,16 +82,6 @@ impl LocalEntities {
 
     pub(crate) async fn blobs(&self, call: BlobsCall) -> Result<BlobsReply, EntityError> {
         now::<Blobs>(&self.engine, MAIN, &call).await
-    }
-
-    async fn made(&self, id: &EntityId, call: Call, expect: Option<ContentId>) -> Result<Made, EntityError> {
-        match (self.entity(id, call).await?, expect) {
-            (Reply::Made(made), _) => Ok(made),
-            (Reply::TipMoved { actual }, Some(expect)) => {
-                Err(EntityError::Cas(Box::new(CasDetails { actual, expect })))
-            }
-            (other, _) => Err(unexpected(&other)),
-        }
     }
 
     async fn shown(&self, id: &EntityId, call: Call) -> Result<Shown, EntityError> {
@@ -259,9 +251,11 @@ impl EntityStore for LocalEntities {
                 None => draw_id(self.engine.now().0)?,
             };
             create.check(&id)?;
+            let adopts = create.parent_pi.is_some() && !create.children_pi.is_empty();
+            let _alone = if adopts { Some(self.adopting.lock().await) } else { None };
             if let Some(parent) = &create.parent_pi {
                 self.resolve(parent).await.map_err(|error| match error {
-                    EntityError::NotFound(message) => EntityError::Invalid(format!("parent_pi: {message}")),
+                    EntityError::NotFound(_) => no_parent(parent),
                     other => other,
                 })?;
                 self.refuse_circle(parent, &create.children_pi).await?;
@@ -270,7 +264,16 @@ impl EntityStore for LocalEntities {
                 self.relate(&given, &mut create.components).await?;
             }
             self.touch(&create.components).await?;
-            self.made(&id, Call::Create(Box::new(create)), None).await
+            let parent = create.parent_pi.clone();
+            match (self.entity(&id, Call::Create(Box::new(create))).await?, parent) {
+                (Reply::Made(made), _) => Ok(made),
+                // The parent was deleted before it heard of the child, which went with it.
+                (Reply::Deleted, Some(parent)) => {
+                    self.free().await?;
+                    Err(no_parent(&parent))
+                }
+                (other, _) => Err(unexpected(&other)),
+            }
         })
     }
 
@@ -308,6 +311,8 @@ impl EntityStore for LocalEntities {
     fn append<'a>(&'a self, id: &'a EntityId, mut append: Append) -> Asked<'a, Made> {
         Box::pin(async move {
             append.check(id)?;
+            let adopts = !append.children_pi_add.is_empty();
+            let _alone = if adopts { Some(self.adopting.lock().await) } else { None };
             self.refuse_circle(id, &append.children_pi_add).await?;
             match append.relationships.take() {
                 None => {}
@@ -318,7 +323,11 @@ impl EntityStore for LocalEntities {
             }
             self.touch(&append.components).await?;
             let expect = append.expect_tip;
-            self.made(id, Call::Append(Box::new(append)), Some(expect)).await
+            match self.entity(id, Call::Append(Box::new(append))).await? {
+                Reply::Made(made) => Ok(made),
+                Reply::TipMoved { actual } => Err(EntityError::Cas(Box::new(CasDetails { actual, expect }))),
+                other => Err(unexpected(&other)),
+            }
         })
     }
 
@@ -412,6 +421,10 @@ fn draw_id(now_ms: i64) -> Result<EntityId, EntityError> {
     getrandom::fill(&mut random)
         .map_err(|error| EntityError::Backend(format!("no randomness for an id: {error}")))?;
     Ok(EntityId::made(now_ms.unsigned_abs(), u128::from_be_bytes(random)))
+}
+
+fn no_parent(parent: &EntityId) -> EntityError {
+    EntityError::Invalid(format!("parent_pi: there is no entity {parent}"))
 }
 
 fn unexpected(reply: &impl std::fmt::Debug) -> EntityError {

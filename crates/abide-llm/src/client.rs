@@ -443,7 +443,9 @@ impl fmt::Debug for Client {
 fn read_answer(going: &Going<'_>, text: &str) -> Result<(Value, bool), String> {
     let (Some(validator), Shape::Json { schema, .. }) = (&going.validator, &going.ask.shape) else {
         let text = text.trim();
-        return if text.is_empty() { Err("it is empty".to_owned()) } else { Ok((text.into(), false)) };
+        // That nothing is written on an image is an answer.
+        let is_nothing = text.is_empty() && going.image_url.is_none();
+        return if is_nothing { Err("it is empty".to_owned()) } else { Ok((text.into(), false)) };
     };
     let mut found = object_in(text).ok_or("there is no JSON object in it")?;
     let was_careless = fit(schema, &mut found.value);

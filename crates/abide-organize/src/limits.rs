@@ -52,6 +52,8 @@ pub const CONFLICTS: usize = 100;
 pub const PUBLISH_ATTEMPTS: u32 = 6;
 /// Directories that are begun in one turn.
 pub const BEGIN_AT_ONCE: usize = 16;
+/// Parts of a directory that are read at the same time.
+pub const READ_AT_ONCE: usize = 8;
 /// Bytes of an answer that is kept.
 pub const ANSWER_BYTES: usize = 200 * 1024;
 /// Answers that are kept: two for each directory.

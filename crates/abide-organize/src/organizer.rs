@@ -22,7 +22,7 @@ use abide_core::job::JobOutcome;
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn, TurnError};
-use abide_entities::ContentId;
+use abide_entities::{ContentId, stamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -330,8 +330,8 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusReply, Halt<No>> {
         model: state.model,
         spend: paid.spend(),
         batch: None,
-        started_at: state.started_at.0,
-        completed_at: state.completed_at.map(|at| at.0),
+        started_at: stamp(state.started_at.0),
+        completed_at: state.completed_at.map(|at| stamp(at.0)),
         error,
     })))
 }

@@ -255,6 +255,7 @@ impl FileRecord {
             ocr_complete: false,
             error: None,
             fixed: false,
+            former: false,
         }
     }
 }

@@ -15,6 +15,9 @@ pub struct Chunk {
     pub operation: Operation,
     /// About which files.
     pub files: Vec<String>,
+    /// Those of them that an earlier run left in no group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub former: Vec<String>,
     /// Where it is.
     pub state: ChunkState,
     /// Requests that were not answered in time.
@@ -75,7 +78,7 @@ impl Chunk {
     /// One that waits.
     #[must_use]
     pub const fn new(operation: Operation, files: Vec<String>) -> Chunk {
-        Chunk { operation, files, state: ChunkState::Waiting, timeouts: 0, errors: 0 }
+        Chunk { operation, files, former: Vec::new(), state: ChunkState::Waiting, timeouts: 0, errors: 0 }
     }
 
     /// After a request that came to nothing: it waits to be sent again, or is given up. A request that was not answered in

@@ -75,6 +75,9 @@ pub struct PiNode {
     /// Files that somebody put there: they come into no group.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub fixed_files: BTreeSet<String>,
+    /// Files that an earlier run left in no group: they come into one only together with a file that is new.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub former_files: BTreeSet<String>,
 }
 
 /// A message that cannot start a batch.

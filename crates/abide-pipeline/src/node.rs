@@ -189,11 +189,20 @@ pub struct FileRecord {
     /// Whether somebody put it where it is: it is in no group then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
+    /// Whether an earlier run left it in no group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub former: bool,
 }
 
 impl Record for FileRecord {}
 
 impl FileRecord {
+    /// Whether it stands for an image that is to be read.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.ocr && !self.ocr_complete && FileKind::is_image_ref(&self.filename)
+    }
+
     /// Whether nothing became of it yet.
     #[must_use]
     pub const fn is_open(&self) -> bool {

@@ -246,7 +246,11 @@ impl Pipeline {
             flow.state.files.open -= 1;
             match stored.cid {
                 Some(_) => flow.state.files.published += 1,
-                None => flow.state.files.failed += 1,
+                None => {
+                    flow.state.files.failed += 1;
+                    let unread = u64::from(file.is_unread());
+                    flow.state.files.ocr_total = flow.state.files.ocr_total.saturating_sub(unread);
+                }
             }
             file.cid = stored.cid;
             file.error = stored.error;
@@ -384,6 +388,8 @@ fn add_file(flow: &mut Flow<'_, '_>, place: u32, file: &FileRecord) -> Result<()
         (false, Some(_)) => flow.state.files.published += 1,
         (false, None) => flow.state.files.failed += 1,
     }
+    let is_read = node.processing_config.ocr && file.is_unread() && (file.is_open() || file.cid.is_some());
+    flow.state.files.ocr_total += u64::from(is_read);
     *node.count(file.kind) += 1;
     rows::put_node(flow.turn, &node)?;
     Ok(flow.turn.put(&rows::file_key(place, &file.filename), file)?)

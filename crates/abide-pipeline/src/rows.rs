@@ -11,6 +11,7 @@ use abide_engine::{Halt, Record, Turn};
 use abide_entities::{ContentId, EntityId};
 use abide_organize::contract::ExistingGroup;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 pub(crate) const STATE: &str = "state";
 pub(crate) const MESSAGE: &str = "message";
@@ -164,11 +165,11 @@ pub(crate) fn chunk(turn: &mut Turn<'_>, place: u32, chunk: u32) -> Result<Optio
 }
 
 /// The names of a node's files that can be put into groups, in their order: also those that nobody can read, since a scan
-/// belongs where its text is. What somebody put there stays there.
-pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>, Halt<No>> {
+/// belongs where its text is; and those of them that an earlier run left in no group. What somebody put there stays there.
+pub(crate) fn to_group(turn: &mut Turn<'_>, place: u32) -> Result<(Vec<String>, BTreeSet<String>), Halt<No>> {
     const PAGE: usize = 1_000;
     let prefix = files_prefix(place);
-    let mut names = Vec::new();
+    let (mut names, mut former) = (Vec::new(), BTreeSet::new());
     let mut after: Option<String> = None;
     loop {
         let page: Vec<(String, FileRecord)> = turn.scan(&prefix, after.as_deref(), PAGE)?;
@@ -176,11 +177,12 @@ pub(crate) fn file_names(turn: &mut Turn<'_>, place: u32) -> Result<Vec<String>,
         for (key, file) in page {
             after = Some(key);
             if !file.fixed && (file.error.is_none() || file.cid.is_some()) {
+                former.extend(file.former.then(|| file.filename.clone()));
                 names.push(file.filename);
             }
         }
         if !full {
-            return Ok(names);
+            return Ok((names, former));
         }
     }
 }

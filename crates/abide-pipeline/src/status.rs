@@ -148,6 +148,9 @@ pub struct Ledger {
     pub published: u64,
     /// They could not be taken; the node says why.
     pub failed: u64,
+    /// Images that are to be read, or were.
+    #[serde(default)]
+    pub ocr_total: u64,
     /// Images that were read.
     pub ocr_read: u64,
     /// Images that could not be read; the file says why.

@@ -4,6 +4,7 @@ use crate::calls::{Item, NewNode};
 use crate::config::ProcessingConfig;
 use crate::ids;
 use crate::limits::{DEPTH, DIRECTORIES, FILES_PER_DIRECTORY};
+use crate::message::PiNode;
 use crate::node::{FileKind, FileRecord};
 use abide_entities::limits::COMPONENT_NAME_BYTES;
 use abide_entities::{ContentId, EntityId};
@@ -90,6 +91,7 @@ impl Tree {
             ocr_complete: false,
             error,
             fixed: false,
+            former: false,
         });
         Ok(())
     }
@@ -190,17 +192,21 @@ pub fn parent_of(path: &str) -> Option<&str> {
     }
 }
 
-/// An entity that is there, as a directory of a batch; `fixed` are files that stay where they are.
+/// An entity that is there, as a directory of a batch; `named` says which of its files stay where they are.
 #[must_use]
 pub fn of_entity(
     place: u32,
     node: NewNode,
     components: &BTreeMap<String, ContentId>,
-    fixed: &BTreeSet<String>,
+    named: &PiNode,
 ) -> Vec<Item> {
     let files = components.iter().filter(|(name, _)| !OWN_COMPONENTS.contains(&name.as_str()));
     let files = files.map(|(name, cid)| {
-        let file = FileRecord { fixed: fixed.contains(name), ..FileRecord::published(name, *cid) };
+        let file = FileRecord {
+            fixed: named.fixed_files.contains(name),
+            former: named.former_files.contains(name),
+            ..FileRecord::published(name, *cid)
+        };
         Item::File { place, file }
     });
     std::iter::once(Item::Node(Box::new(node))).chain(files).collect()

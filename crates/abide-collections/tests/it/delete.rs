@@ -4,12 +4,14 @@ use crate::rig::{PAPERS, Rig, rig};
 use abide_blob::{Bucket, Key};
 use abide_collections::snapshot::directory_id;
 use abide_collections::{Call, Collection, Shelf, ShelfError};
+use abide_engine::Answer;
 use abide_entities::request::{Append, Create};
 use abide_entities::{EntityError, EntityId, EntityStore};
 use abide_preprocess::asset::Asset;
 use bytes::Bytes;
 use serde_json::json;
 use std::path::Path;
+use std::time::Duration;
 
 /// Files below a folder.
 fn count(dir: &Path) -> usize {
@@ -104,6 +106,47 @@ async fn parts_of_older_versions_go_as_well() {
         assert!(matches!(rig.store.get(id).await, Err(EntityError::NotFound(_))));
     }
     assert!(rig.store.get(&given).await.is_ok() && rig.store.get(&other.id).await.is_ok());
+}
+
+/// Makes one entity the child of another as an older program did that did not look whether that closes a circle.
+async fn adopt(rig: &Rig, parent: &EntityId, child: &EntityId) {
+    let tip = rig.store.get(parent).await.unwrap().tip;
+    let adopt = Append { children_pi_add: vec![child.clone()], ..Append::onto(tip) };
+    let call = abide_entities::Call::Append(Box::new(adopt));
+    let answer = rig.engine.ask::<abide_entities::Entity>(parent.as_str(), &call).await.unwrap();
+    let Answer::Later(ticket) = answer else { panic!("{answer:?}") };
+    rig.engine.ticket(&ticket, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(rig.store.get(child).await.unwrap().parent_pi.as_ref(), Some(parent));
+}
+
+/// Whatever was moved into what, and be it into each other, goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_that_were_moved_about_go_as_well() {
+    let rig = rig();
+    let shelf = rig.shelf();
+    let [root, letters] = papers(&rig, &shelf, PAPERS).await;
+    let mut made = Vec::new();
+    for parent in [&letters, &root, &root, &root, &root] {
+        let create = Create { parent_pi: Some(parent.clone()), ..Create::default() };
+        made.push(rig.store.create(create).await.unwrap().id);
+    }
+    let [inner, deeper, one, other, given] = made.as_slice() else { panic!("five were made") };
+    adopt(&rig, inner, deeper).await;
+    adopt(&rig, one, other).await;
+    adopt(&rig, other, one).await;
+    // What is in something that is somebody else's by now is theirs.
+    let theirs = rig.store.create(Create::default()).await.unwrap().id;
+    let below =
+        rig.store.create(Create { parent_pi: Some(root.clone()), ..Create::default() }).await.unwrap().id;
+    adopt(&rig, &theirs, given).await;
+    adopt(&rig, given, &below).await;
+    assert_eq!(shelf.delete(PAPERS).await.unwrap().entities, 6);
+    for id in [&root, &letters, inner, deeper, one, other] {
+        assert!(matches!(rig.store.get(id).await, Err(EntityError::NotFound(_))), "{id}");
+    }
+    for id in [&theirs, given, &below] {
+        assert!(rig.store.get(id).await.is_ok(), "{id}");
+    }
 }
 
 /// Stopped when entities were gone and images were not: the next deletion finishes it.

@@ -1,8 +1,9 @@
 //! Entities and collections on an engine in memory.
 
+use crate::stops::Stops;
 use abide_blob::{Bucket, Signer};
 use abide_collections::snapshot::{self, Decided, Incoming};
-use abide_collections::{Shelf, SourceFile, Tree, shown_name};
+use abide_collections::{Call, Collection, Shelf, SourceFile, Tree, shown_name};
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_entities::{ContentId, EntityId, EntityStore, LocalEntities, Pieces};
 use abide_preprocess::Buckets;
@@ -39,13 +40,38 @@ pub(crate) fn known(made: &[&str]) -> SourceFile {
     SourceFile { bytes: 1, modified_ms: 1, digest: "d".to_owned(), made, at: None, named: BTreeMap::new() }
 }
 
+/// What is remembered of files that each became one component with their own name.
+pub(crate) fn each(files: &[(&str, &str)]) -> BTreeMap<String, SourceFile> {
+    let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    files.iter().map(|(path, _)| ((*path).to_owned(), known(&[&name(path)]))).collect()
+}
+
 impl Rig {
+    /// What people do with the collection of these tests, which remembers these files.
+    pub(crate) async fn shelved(&self, put: BTreeMap<String, SourceFile>) -> Shelf {
+        let shelf = self.shelf();
+        let collection = Collection::new(PAPERS, snapshot::directory_id(PAPERS, ""), "/papers".to_owned());
+        shelf.ask(&Call::Save(Box::new(collection))).await.unwrap();
+        let call = Call::SaveFiles { name: PAPERS.to_owned(), put, gone: BTreeSet::new() };
+        shelf.ask(&call).await.unwrap();
+        shelf
+    }
+
+    /// The same, for a process that is stopped.
+    pub(crate) fn stopping(&self, stops: &Arc<Stops>) -> Shelf {
+        self.shelf_of(Arc::clone(stops) as Arc<dyn EntityStore>)
+    }
+
     /// What people do with collections of it.
     pub(crate) fn shelf(&self) -> Shelf {
+        self.shelf_of(Arc::new(self.store.clone()))
+    }
+
+    fn shelf_of(&self, store: Arc<dyn EntityStore>) -> Shelf {
         let bucket = |name: &str| Bucket::directory(&self.directory.path().join(name)).unwrap();
         let (staging, archive) = (bucket("staging"), bucket("archive"));
         let buckets = Buckets { staging, archive, signer: Signer::new([7; 32]) };
-        Shelf::new(self.engine.clone(), Arc::new(self.store.clone()), buckets)
+        Shelf::new(self.engine.clone(), store, buckets)
     }
 
     pub(crate) async fn upload(&self, text: &str) -> ContentId {

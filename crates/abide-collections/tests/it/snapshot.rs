@@ -3,7 +3,7 @@
 use crate::rig::{PAPERS, known, rig};
 use crate::stops::Stops;
 use abide_collections::snapshot::{Incoming, apply, decide, directory_id, gather};
-use abide_collections::{Part, move_file, move_node, rename, search};
+use abide_collections::{Part, ShelfError, move_file, search};
 use abide_entities::request::Create;
 use abide_entities::{EntityError, EntityId, EntityStore};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,18 +115,7 @@ async fn a_moved_file_is_not_replaced_by_one_of_its_name() {
     let rig = rig();
     let files = [("a/x.txt", "of a"), ("b/y.txt", "of b"), ("c/x.txt", "of c")];
     rig.apply(&files, &[], &BTreeMap::new()).await;
-    let shelf = rig.shelf();
-    let root = directory_id(PAPERS, "");
-    let collection = abide_collections::Collection::new(PAPERS, root.clone(), "/papers".to_owned());
-    shelf.ask(&abide_collections::Call::Save(Box::new(collection))).await.unwrap();
-    let put =
-        files.map(|(path, _)| (path.to_owned(), crate::rig::known(&[path.rsplit('/').next().unwrap()])));
-    let call = abide_collections::Call::SaveFiles {
-        name: PAPERS.to_owned(),
-        put: put.into_iter().collect(),
-        gone: BTreeSet::new(),
-    };
-    shelf.ask(&call).await.unwrap();
+    let shelf = rig.shelved(crate::rig::each(&files)).await;
     shelf.relocate(PAPERS, "a/x.txt", "b").await.unwrap();
     let known = shelf.files(PAPERS).await.unwrap();
     assert_eq!(known["c/x.txt"].at, None, "another of its name was not moved");
@@ -191,14 +180,14 @@ async fn stopped(
     rig: &crate::rig::Rig,
     stops: &Stops,
     known: &BTreeMap<String, abide_collections::SourceFile>,
-) -> Result<(), EntityError> {
+) -> Option<()> {
     let files = [("letters/b.txt", "other"), ("letters/d.txt", "new"), ("maps/1890/e.txt", "new, too")];
     let gone = ["a.txt", "letters/1887/c.txt"].map(str::to_owned).into();
     let incoming = rig.incoming(&files).await;
     let decided = decide(&rig.store, PAPERS, &incoming, &gone, known).await.unwrap();
-    let first = apply(stops, PAPERS, &decided).await;
+    let first = stops.until(apply(stops, PAPERS, &decided)).await;
     apply(&rig.store, PAPERS, &decided).await.unwrap();
-    first
+    first.map(Result::unwrap)
 }
 
 /// Stopped at each request to the store and run again, it gives one tree.
@@ -217,7 +206,7 @@ async fn bringing_in_that_was_stopped_anywhere_goes_on() {
         let rig = rig();
         let (_, known) = grouped(&rig).await;
         let stops = Stops::new(&rig.store, nth);
-        assert!(stopped(&rig, &stops, &known).await.is_err(), "{nth} of {steps}");
+        assert!(stopped(&rig, &stops, &known).await.is_none(), "{nth} of {steps}");
         trees.insert(rig.lines().await);
         assert_eq!(trees.len(), 1, "{nth} of {steps}: {trees:?}");
     }
@@ -226,32 +215,30 @@ async fn bringing_in_that_was_stopped_anywhere_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_done_by_hand_stays() {
     let rig = rig();
-    let (group, mut known) = grouped(&rig).await;
-    rename(&rig.store, &group, "Familie Klein").await.unwrap();
-    move_node(&rig.store, &group, &directory_id(PAPERS, "")).await.unwrap();
-    move_file(&rig.store, &directory_id(PAPERS, ""), "a.txt", &directory_id(PAPERS, "letters/1887"))
-        .await
-        .unwrap();
-    known.get_mut("a.txt").unwrap().at = Some(directory_id(PAPERS, "letters/1887"));
+    let (_, known) = grouped(&rig).await;
+    let shelf = rig.shelved(known).await;
+    shelf.rename(PAPERS, "letters/Klein", "Familie Klein").await.unwrap();
+    shelf.relocate(PAPERS, "letters/Familie Klein", "").await.unwrap();
+    shelf.relocate(PAPERS, "a.txt", "letters/1887").await.unwrap();
     let expected = ["/: ", "/Familie Klein: b.txt", "/letters/1887: a.txt c.txt", "/letters: "];
     assert_eq!(rig.lines().await, expected);
+    let known = shelf.files(PAPERS).await.unwrap();
     rig.apply(&[("letters/b.txt", "other"), ("a.txt", "edited")], &[], &known).await;
     assert_eq!(rig.lines().await, expected);
-    let (hits, _) = search(&rig.store, &rig.tree().await, "edited").await.unwrap();
+    let hits = shelf.search(PAPERS, "edited").await.unwrap().hits;
     assert_eq!(hits.len(), 1);
     assert_eq!((hits[0].path.as_str(), hits[0].file.as_deref()), ("letters/1887", Some("a.txt")));
     // A part is known by its name.
+    let taken = shelf.rename(PAPERS, "letters", "familie klein").await;
+    assert!(matches!(taken, Err(ShelfError::Entities(EntityError::Conflict(_)))), "{taken:?}");
     let letters = directory_id(PAPERS, "letters");
-    let taken = rename(&rig.store, &letters, "familie klein").await;
-    assert!(matches!(taken, Err(EntityError::Conflict(_))), "{taken:?}");
     let twin =
         Create { label: Some("Familie Klein".to_owned()), parent_pi: Some(letters), ..Create::default() };
-    let twin = rig.store.create(twin).await.unwrap().id;
-    let taken = move_node(&rig.store, &twin, &directory_id(PAPERS, "")).await;
-    assert!(matches!(taken, Err(EntityError::Conflict(_))), "{taken:?}");
-    let into_itself =
-        move_node(&rig.store, &directory_id(PAPERS, "letters"), &directory_id(PAPERS, "letters/1887")).await;
-    assert!(matches!(into_itself, Err(EntityError::Invalid(_))), "{into_itself:?}");
+    rig.store.create(twin).await.unwrap();
+    let taken = shelf.relocate(PAPERS, "letters/Familie Klein", "").await;
+    assert!(matches!(taken, Err(ShelfError::Entities(EntityError::Conflict(_)))), "{taken:?}");
+    let into_itself = shelf.relocate(PAPERS, "letters", "letters/1887").await;
+    assert!(matches!(into_itself, Err(ShelfError::Entities(EntityError::Invalid(_)))), "{into_itself:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -277,7 +264,7 @@ async fn files_with_the_same_name_do_not_replace_each_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn trees_are_found_by_path_and_searched() {
     let rig = rig();
-    let (group, _) = grouped(&rig).await;
+    let (group, known) = grouped(&rig).await;
     let tree = rig.tree().await;
     let (store, root) = (&rig.store, &tree.root().entity.id);
     let found = |path: &'static str| async move { Part::find(store, root, path).await.unwrap() };
@@ -287,11 +274,11 @@ async fn trees_are_found_by_path_and_searched() {
     assert_eq!((by_id.path().as_str(), by_id.above.len()), ("letters/Klein", 2));
     assert_eq!(found_file("letters/Klein/b.txt").await.unwrap().1, "b.txt");
     assert!(found("letters/Weber").await.is_none() && found_file("letters/b.txt").await.is_none());
-    let (hits, more) = search(&rig.store, &tree, "TWO").await.unwrap();
+    let (hits, more) = search(&rig.store, &tree, &known, "TWO").await.unwrap();
     assert_eq!((hits.len(), hits[0].excerpt.as_str(), more), (1, "two", false));
-    let names = search(&rig.store, &tree, "klein").await.unwrap().0;
+    let names = search(&rig.store, &tree, &known, "klein").await.unwrap().0;
     assert_eq!((names.len(), names[0].path.as_str(), names[0].file.as_deref()), (1, "letters/Klein", None));
-    assert!(search(&rig.store, &tree, "  ").await.is_err());
+    assert!(search(&rig.store, &tree, &known, "  ").await.is_err());
     let document = tree.document(&rig.store).await.unwrap();
     assert_eq!((document.children[0].label.as_str(), document.files[0].name.as_str()), ("letters", "a.txt"));
 }

@@ -1,4 +1,4 @@
-//! Entities of a process that is stopped: from some request on nothing is answered.
+//! Entities of a process that is stopped: from some request on nothing is answered, and nothing goes on.
 
 use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
 use abide_entities::request::{Append, Create, Hierarchy, Selector};
@@ -8,17 +8,19 @@ use abide_entities::{
 };
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
 
 pub(crate) struct Stops {
     inner: LocalEntities,
     asked: AtomicUsize,
     at: usize,
+    stopped: Notify,
 }
 
 impl Stops {
     /// The request `at`, from 0, is the last: every second time it is still done.
     pub(crate) fn new(inner: &LocalEntities, at: usize) -> Stops {
-        Stops { inner: inner.clone(), asked: AtomicUsize::new(0), at }
+        Stops { inner: inner.clone(), asked: AtomicUsize::new(0), at, stopped: Notify::new() }
     }
 
     /// Requests so far.
@@ -34,7 +36,16 @@ impl Stops {
         if nth == self.at && nth % 2 == 1 {
             drop(done.await);
         }
-        Err(EntityError::Invalid("stopped".to_owned()))
+        self.stopped.notify_one();
+        std::future::pending().await
+    }
+
+    /// What the process does, until it is stopped.
+    pub(crate) async fn until<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            done = work => Some(done),
+            () = self.stopped.notified() => None,
+        }
     }
 }
 

@@ -121,10 +121,20 @@ async fn a_kind_that_models_do_not_take_is_not_sent() {
     assert_eq!(stand_in.bodies().len(), 0);
 }
 
+/// That nothing is written on an image is an answer, and is paid for as every other.
+#[tokio::test]
+async fn an_image_with_nothing_on_it_is_read() {
+    let stand_in = StandIn::start([says("  ")]).await;
+    let read = Reader::Vision(Vision::new(stand_in.client())).read(&image(b"\x01")).await.unwrap();
+    assert_eq!((read.text.as_str(), read.cost_micros, stand_in.bodies().len()), ("", 140, 1));
+}
+
 /// What an answer took that is of no use was paid for all the same.
 #[tokio::test]
 async fn what_gave_no_text_is_counted() {
-    let stand_in = StandIn::start([says("  ")]).await;
+    let mut cut = says("Dear");
+    cut.1["choices"][0]["finish_reason"] = json!("length");
+    let stand_in = StandIn::start([cut]).await;
     let unread = Reader::Vision(Vision::new(stand_in.client())).read(&image(b"\x01")).await.unwrap_err();
     assert_eq!((unread.spent.requests, unread.spent.cost_micros), (1, 140), "{unread}");
 }

@@ -287,6 +287,15 @@ async fn nobody_becomes_a_child_of_somebody_below_it() {
     let adopts = Append { children_pi_add: vec![top.id.clone()], ..Append::onto(aside.tip) };
     rig.store.append(&aside.id, adopts).await.unwrap();
     assert_eq!(rig.store.get(&top.id).await.unwrap().parent_pi, Some(aside.id));
+    // Two at once cannot close a circle together either.
+    let (one, other) = (rig.store.create(Create::default()).await, rig.store.create(Create::default()).await);
+    let (one, other) = (one.unwrap(), other.unwrap());
+    let adopts = |child: &EntityId, tip| Append { children_pi_add: vec![child.clone()], ..Append::onto(tip) };
+    let (down, up) = tokio::join!(
+        rig.store.append(&one.id, adopts(&other.id, one.tip)),
+        rig.store.append(&other.id, adopts(&one.id, other.tip)),
+    );
+    assert!(down.is_ok() != up.is_ok(), "{down:?} {up:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! Parents and children know the same, whatever happens.
 
-use crate::world::{append, ask, create, get, id, world};
+use crate::world::{append, ask, blob, create, get, id, world};
 use abide_core::seed::Seed;
 use abide_engine::testing::{Moment, World, hour};
 use abide_entities::answer::Shown;
@@ -31,6 +31,26 @@ fn a_child_that_does_not_exist_is_taken_back_in_a_new_version() {
     assert_eq!((made.children_updated, made.children_failed, made.ver), (Some(1), Some(1), 3));
     assert_eq!(get(&mut world, &id(1)).tip, made.tip);
     assert_eq!(get(&mut world, &id(1)).children_pi, [id(2)]);
+}
+
+/// Whoever deleted the parent has not heard of the child, and would leave it behind.
+#[test]
+fn who_is_created_as_a_child_of_nobody_goes_as_well() {
+    let mut world = world(1);
+    let components = [("a.txt".to_owned(), blob("a"))].into();
+    let given = Create { parent_pi: Some(id(9)), components, ..Create::default() };
+    let reply = ask(&mut world, &id(1), &Call::Create(Box::new(given.clone()))).unwrap();
+    assert_eq!(reply, Reply::Deleted);
+    assert!(ask(&mut world, &id(1), &Call::Get).is_err());
+    // Once there is a parent, it is created as if nothing had been.
+    create(&mut world, &id(9), Create::default()).unwrap();
+    assert_eq!(create(&mut world, &id(1), given).unwrap().ver, 1);
+    assert_eq!(get(&mut world, &id(9)).children_pi, [id(1)]);
+    // One that has children of its own stays for them.
+    let given = Create { parent_pi: Some(id(8)), children_pi: vec![id(1)], ..Create::default() };
+    assert_eq!(create(&mut world, &id(2), given).unwrap().children_updated, Some(1));
+    assert_eq!(get(&mut world, &id(2)).parent_pi, None);
+    assert!(world.dead_letters().is_empty());
 }
 
 #[test]

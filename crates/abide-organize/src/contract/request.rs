@@ -115,6 +115,9 @@ pub struct FileInput {
     /// More about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<FileMetadata>,
+    /// Whether an earlier run left it in no group: it comes into one only together with a file that is new.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub former: bool,
 }
 
 /// More about a file.
@@ -132,7 +135,14 @@ impl FileInput {
     /// A file by its name: the rest is read off the entity.
     #[must_use]
     pub fn named(name: impl Into<String>) -> FileInput {
-        FileInput { name: name.into(), kind: None, content: None, original_filename: None, metadata: None }
+        FileInput {
+            name: name.into(),
+            kind: None,
+            content: None,
+            original_filename: None,
+            metadata: None,
+            former: false,
+        }
     }
 
     /// What it is.

@@ -124,11 +124,11 @@ pub struct Standing {
     /// What all parts of the batch took so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Spend>,
-    /// When it began, in milliseconds since 1970.
-    pub started_at: i64,
+    /// When it began: `2026-01-15T10:30:00.000Z`.
+    pub started_at: String,
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_at: Option<i64>,
+    pub completed_at: Option<String>,
     /// What went wrong last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

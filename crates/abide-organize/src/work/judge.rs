@@ -106,7 +106,7 @@ impl Judge {
         let mut finish = if error.is_retryable() && !is_last {
             let retry = wait_ms.map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
             AttemptEnd::Error { reason: error.to_string(), retry }.into()
-        } else if error.is_retryable() {
+        } else if error.is_retryable() && !matches!(error, JudgeError::Ask(AskError::Faulty(_))) {
             done(&Judged::Failed { reason: error.to_string() })
         } else {
             done(&Judged::Hopeless { reason: error.to_string() })
@@ -138,7 +138,9 @@ impl Judge {
                 {
                     return Ok(Some(Judged::Skipped(few(&read.files, &entity))));
                 }
-                let mut planned = self.plan(store, &request, &prompts, &read.files, &answers).await?;
+                let planned = self.plan(store, &request, &prompts, &read.files, &answers).await?;
+                let plan = planned.plan.with_new_files(request.files.as_deref().unwrap_or_default());
+                let mut planned = Planned { plan, ..planned };
                 let mut warnings = stale(&request, &entity);
                 warnings.extend(read.warnings);
                 planned.metrics.validation_warnings.splice(0..0, warnings);

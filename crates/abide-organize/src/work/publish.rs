@@ -11,7 +11,7 @@ use crate::calls::{Call, Publish, Reply};
 use crate::contract::{DESCRIPTION_FILE, DESCRIPTION_SOURCE, ExistingGroup, GroupEntity, PiRequest};
 use crate::group_id::group_id;
 use crate::jobs::{Order, Outcome, Published};
-use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS};
+use crate::limits::{CHANGES, CONFLICTS, PUBLISH_ROUNDS, READ_AT_ONCE};
 use crate::names;
 use crate::plan::{Group, Plan};
 use crate::rows::Task;
@@ -22,7 +22,7 @@ use abide_engine::{JobContext, Worker};
 use abide_entities::answer::Shown;
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, Pieces, update_if};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -91,11 +91,13 @@ pub struct Publishing<'a> {
 
 /// Publishes a plan. Publishing it again changes nothing.
 pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Published, EntityError> {
-    let mut warnings = Vec::new();
+    let (plan, renamed) = &publishing.distinct(plan).await?;
+    let (mut warnings, mut ours) = (Vec::new(), BTreeSet::new());
     let mut round = 0;
     loop {
         let parent = publishing.store.get(&publishing.request.pi).await?;
-        let (groups, kept) = publishing.groups(plan, &parent, &mut warnings).await?;
+        let (groups, kept) = publishing.groups(plan, &parent, &ours, &mut warnings).await?;
+        ours.extend(kept.iter().flat_map(|kept| kept.keys().cloned()));
         let given: BTreeMap<&str, ContentId> =
             kept.iter().flat_map(|kept| kept.iter().map(|(name, cid)| (name.as_str(), *cid))).collect();
         let parent = publishing.let_go(plan, &groups, &given).await?;
@@ -117,6 +119,7 @@ pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Publishe
         let mut seen = BTreeSet::new();
         let stays = planned.filter(|name| !grouped.contains(name.as_str()) && seen.insert(name.as_str()));
         let ungrouped = stays.cloned().collect();
+        warnings.extend(renamed.iter().cloned());
         bound(&mut warnings);
         return Ok(Published { tip: parent.tip, ver: parent.ver, groups, ungrouped, warnings });
     }
@@ -126,11 +129,48 @@ pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Publishe
 type Given = BTreeMap<String, ContentId>;
 
 impl Publishing<'_> {
+    /// The plan with names that nothing else in the directory has, and what was renamed: people know parts by their names. A
+    /// group that this batch made under a name has it.
+    async fn distinct(self, plan: &Plan) -> Result<(Plan, Vec<String>), EntityError> {
+        let (mut plan, mut renamed) = (plan.clone(), Vec::new());
+        let parent = self.store.get(&self.request.pi).await?;
+        if plan.groups.is_empty() || parent.children_pi.is_empty() {
+            return Ok((plan, renamed));
+        }
+        let reads: Vec<_> = parent.children_pi.iter().map(|child| self.store.get(child)).collect();
+        let mut reads = stream::iter(reads).buffered(READ_AT_ONCE);
+        let mut taken: BTreeMap<String, EntityId> = BTreeMap::new();
+        while let Some(child) = reads.next().await {
+            match child {
+                Ok(child) => taken.extend(child.label.map(|label| (label.to_lowercase(), child.id))),
+                Err(EntityError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let is_free = |name: &String| {
+            let own = group_id(self.batch_id, &parent.id, name);
+            taken.get(&name.to_lowercase()).is_none_or(|there| *there == own)
+        };
+        let planned: BTreeSet<String> =
+            plan.groups.iter().map(|group| group.group_name.to_lowercase()).collect();
+        for group in plan.groups.iter_mut().filter(|group| self.existing(&group.group_name).is_none()) {
+            let name = group.group_name.clone();
+            let others = (2..).map(|number| format!("{name} ({number})"));
+            let mut others = others.filter(|other| !planned.contains(&other.to_lowercase()));
+            if let (false, Some(other)) = (is_free(&name), others.find(is_free)) {
+                renamed.push(format!("there is another part {name:?}: the group is named {other:?}"));
+                group.group_name = other;
+            }
+        }
+        Ok((plan, renamed))
+    }
+
     /// Makes every group have its files.
     async fn groups(
         self,
         plan: &Plan,
         parent: &Shown,
+        ours: &BTreeSet<String>,
         warnings: &mut Vec<String>,
     ) -> Result<(Vec<GroupEntity>, Vec<Given>), EntityError> {
         warnings.clear();
@@ -146,7 +186,9 @@ impl Publishing<'_> {
                 Err(EntityError::NotFound(_)) => None,
                 Err(error) => return Err(error),
             };
-            let files = self.files(group, parent, entity.as_ref(), warnings);
+            // What a group of an earlier run has under a name may be another file: somebody may have moved it there.
+            let keeps = |name: &String| existing.is_some() && !ours.contains(name);
+            let files = files(group, parent, entity.as_ref(), keeps, warnings);
             if files.is_empty() {
                 warnings.push(format!(
                     "the group {:?} has none of the directory's files any more",
@@ -175,27 +217,6 @@ impl Publishing<'_> {
     fn existing(&self, name: &str) -> Option<&ExistingGroup> {
         let plain = |name: &str| names::safe(name).unwrap_or_default().to_lowercase();
         self.request.existing_groups.iter().find(|known| plain(&known.group_name) == plain(name))
-    }
-
-    /// What a group gets: files that are still in the directory, and those that it got before.
-    fn files(
-        self,
-        group: &Group,
-        parent: &Shown,
-        entity: Option<&Shown>,
-        warnings: &mut Vec<String>,
-    ) -> Given {
-        let mut files = Given::new();
-        for name in &group.files {
-            let before = entity.and_then(|entity| entity.components.get(name));
-            match parent.components.get(name).or(before) {
-                Some(cid) => {
-                    files.insert(name.clone(), *cid);
-                }
-                None => warnings.push(format!("{name:?} is not in the directory any more: it was not moved")),
-            }
-        }
-        files
     }
 
     async fn create(
@@ -344,6 +365,35 @@ impl Publishing<'_> {
         }
         Ok(words)
     }
+}
+
+/// What a group gets: files that are still in the directory, and those that it got before. Of a name that it `keeps` it has
+/// another file: the directory's stays where it is.
+fn files(
+    group: &Group,
+    parent: &Shown,
+    entity: Option<&Shown>,
+    keeps: impl Fn(&String) -> bool,
+    warnings: &mut Vec<String>,
+) -> Given {
+    let mut files = Given::new();
+    for name in &group.files {
+        let before = entity.and_then(|entity| entity.components.get(name));
+        match (parent.components.get(name), before) {
+            (Some(cid), Some(there)) if cid != there && keeps(name) => {
+                let group = &group.group_name;
+                warnings
+                    .push(format!("the group {group:?} has another file {name:?}: this one was not moved"));
+            }
+            (Some(cid), _) | (None, Some(cid)) => {
+                files.insert(name.clone(), *cid);
+            }
+            (None, None) => {
+                warnings.push(format!("{name:?} is not in the directory any more: it was not moved"));
+            }
+        }
+    }
+    files
 }
 
 fn described_by(place: &str) -> Map<String, Value> {

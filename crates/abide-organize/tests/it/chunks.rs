@@ -3,7 +3,8 @@
 use crate::rig::{Orchestrator, Rig, whole, with_model};
 use crate::stand_in::{Play, StandIn, by_letter, good};
 use crate::tree::{Grouped, Tree, tree};
-use abide_entities::EntityId;
+use abide_entities::request::Create;
+use abide_entities::{EntityId, EntityStore};
 use abide_organize::contract::{CallbackStatus, ExistingGroup, FileInput, PiRequest, ProcessRequest};
 use abide_organize::group_id;
 
@@ -92,8 +93,10 @@ async fn new_files_go_to_groups_that_exist() {
     .await;
     let mut orchestrator = Orchestrator::start(0).await;
     let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
-    let group = rig.directory_of(&[("a0.txt", "apple")]).await;
-    let before = rig.directory_of(&[("a1.txt", "apples"), ("z.txt", "odd")]).await;
+    // Somebody moved another a2.txt into the group.
+    let group = rig.directory_of(&[("a0.txt", "apple"), ("a2.txt", "another")]).await;
+    let files = [("a1.txt", "apples"), ("a2.txt", "more apples"), ("z.txt", "odd")];
+    let before = rig.directory_of(&files).await;
     let existing = ExistingGroup {
         group_name: "Letter A".to_owned(),
         pi: group.id.clone(),
@@ -104,9 +107,48 @@ async fn new_files_go_to_groups_that_exist() {
     let payload = orchestrator.next().await;
     let groups = payload.results.as_ref().unwrap()[0].group_entities.clone().unwrap();
     assert_eq!((groups.len(), &groups[0].pi), (1, &group.id));
-    let names: Vec<String> = rig.get(&group.id).await.components.keys().cloned().collect();
-    assert_eq!(names, ["a0.txt", "a1.txt"]);
-    assert!(!rig.get(&before.id).await.components.contains_key("a1.txt"));
+    let after = rig.get(&group.id).await;
+    assert_eq!(after.components.keys().collect::<Vec<_>>(), ["a0.txt", "a1.txt", "a2.txt"]);
+    assert_eq!(rig.text(&after, "a2.txt").await, "another");
+    let left = rig.get(&before.id).await;
+    assert!(!left.components.contains_key("a1.txt"));
+    assert_eq!(rig.text(&left, "a2.txt").await, "more apples");
+    rig.engine.stop().await;
+}
+
+/// People know parts by their names.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_has_a_name_that_no_folder_beside_it_has() {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let names = ["a1.txt", "a2.txt", "b1.txt", "b2.txt"];
+    let before = rig.directory_of(&names.map(|name| (name, name))).await;
+    let folder = Create {
+        label: Some("LETTER A".to_owned()),
+        parent_pi: Some(before.id.clone()),
+        ..Create::default()
+    };
+    let folder = rig.entities.create(folder).await.unwrap().id;
+    for _ in 0..2 {
+        rig.process(whole("0", &[&before.id])).await;
+        let payload = orchestrator.next().await;
+        let result = &payload.results.as_ref().unwrap()[0];
+        let groups = result.group_entities.iter().flatten();
+        let groups: Vec<&str> = groups.map(|group| group.group_name.as_str()).collect();
+        if !groups.is_empty() {
+            let warnings = &result.llm_metrics.as_ref().unwrap().validation_warnings;
+            assert_eq!(groups, ["Letter a (2)", "Letter b"]);
+            assert!(
+                warnings.iter().any(|warning| warning.contains("another part \"Letter a\"")),
+                "{warnings:?}"
+            );
+        }
+        rig.finished("batch-1", "0").await;
+    }
+    let children = rig.get(&before.id).await.children_pi;
+    assert_eq!((children.len(), &children[0]), (3, &folder));
+    assert_eq!(rig.get(&children[1]).await.label.as_deref(), Some("Letter a (2)"));
     rig.engine.stop().await;
 }
 

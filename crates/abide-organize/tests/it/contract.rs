@@ -118,7 +118,8 @@ fn replies_have_the_fields_of_both_generations() {
         "status": "processing", "phase": "PROCESSING", "operation": "organize", "organizer": "model", "model": "m",
         "progress":
             {"total": 3, "pending": 1, "fetching": 0, "processing": 1, "publishing": 1, "done": 0, "failed": 0},
-        "llm_calls": 1, "tokens": {"prompt": 5, "completion": 6, "total": 11}, "cost_usd": 0.5, "started_at": 12,
+        "llm_calls": 1, "tokens": {"prompt": 5, "completion": 6, "total": 11}, "cost_usd": 0.5,
+        "started_at": "2026-01-15T10:30:00.000Z", "completed_at": "2026-01-15T10:31:00.000Z",
     }));
 }
 

@@ -3,15 +3,17 @@
 use super::{Order, Phase, Taken, lost, published};
 use crate::away;
 use crate::flow::{End, Flow, JobKey};
-use crate::node::{FileKind, FileRecord, Node};
+use crate::node::{FileRecord, Node};
 use crate::options::Options;
 use crate::orders::{OCR, OcrDone, OcrOrder, SNAPSHOT, SnapshotOrder};
 use crate::refusal::No;
 use crate::rows;
 use crate::status::PhaseName;
+use crate::work::NO_OCR;
 use abide_core::job::{JobOutcome, JobState};
 use abide_core::limits::cut_reason;
 use abide_engine::Halt;
+use abide_organize::REF_SUFFIX;
 
 /// The job that makes the version.
 const PUBLISH: &str = "publish";
@@ -51,8 +53,7 @@ impl Phase for OcrPhase {
                 return Ok(Taken::InPart);
             }
             node.after = Some(file.filename.clone());
-            let is_unread = file.ocr && !file.ocr_complete && FileKind::is_image_ref(&file.filename);
-            let (true, Some(cid)) = (is_unread, file.cid) else { continue };
+            let (true, Some(cid)) = (file.is_unread(), file.cid) else { continue };
             let order = OcrOrder { node: flow.order(node)?, filename: file.filename.clone(), cid };
             let key = JobKey::new(PhaseName::Ocr, node, format!("{IMAGE}{}", file.filename));
             flow.enqueue(&key, OCR, &order)?;
@@ -65,7 +66,7 @@ impl Phase for OcrPhase {
                 self.publish(flow, node)?;
                 Ok(Taken::InHand)
             }
-            (true, 0) => Ok(Taken::Through(End::Done)),
+            (true, 0) => Ok(Taken::Through(end_of(node))),
             (true, _) => Ok(Taken::InHand),
         }
     }
@@ -82,7 +83,7 @@ impl Phase for OcrPhase {
                 Ok(published) => {
                     node.current_tip = Some(published.tip);
                     node.current_version = Some(published.ver);
-                    End::Done
+                    end_of(&node)
                 }
                 Err(reason) => End::Failed(reason),
             };
@@ -96,7 +97,8 @@ impl Phase for OcrPhase {
             return rows::put_node(flow.turn, &node);
         }
         if !node.changed {
-            return flow.through(&mut node, PhaseName::Ocr, End::Done);
+            let end = end_of(&node);
+            return flow.through(&mut node, PhaseName::Ocr, end);
         }
         self.publish(flow, &mut node)?;
         rows::put_node(flow.turn, &node)
@@ -106,13 +108,11 @@ impl Phase for OcrPhase {
 impl OcrPhase {
     /// Somebody else reads all images of a directory that has some.
     fn elsewhere(&self, flow: &mut Flow<'_, '_>, node: &Node) -> Result<Taken, Halt<No>> {
-        let is_unread =
-            |file: &FileRecord| file.ocr && !file.ocr_complete && FileKind::is_image_ref(&file.filename);
         let mut after: Option<String> = None;
         loop {
             let prefix = rows::files_prefix(node.place);
             let page = flow.turn.scan::<FileRecord>(&prefix, after.as_deref(), PAGE)?;
-            if page.iter().any(|(_, file)| is_unread(file)) {
+            if page.iter().any(|(_, file)| file.is_unread()) {
                 away::send(flow, node, PhaseName::Ocr)?;
                 return Ok(Taken::InHand);
             }
@@ -130,7 +130,8 @@ impl OcrPhase {
         flow.enqueue(&JobKey::new(PhaseName::Ocr, node, PUBLISH), SNAPSHOT, &order)
     }
 
-    /// What became of one image. One that cannot be read is through as well, with the reason.
+    /// What became of one image. One that cannot be read is through as well, with the reason; one that could not be read this
+    /// time makes the directory one that failed.
     fn image_ended(
         &self,
         flow: &mut Flow<'_, '_>,
@@ -153,11 +154,29 @@ impl OcrPhase {
                 flow.state.files.ocr_read += 1;
             }
             Ok(OcrDone::Already) => flow.state.files.ocr_read += 1,
-            Ok(OcrDone::Unreadable { reason }) | Err(reason) => {
+            Ok(OcrDone::Unreadable { reason }) => {
+                if reason != NO_OCR {
+                    let name = filename.strip_suffix(REF_SUFFIX).unwrap_or(filename);
+                    flow.state.note(format!("{}/{name} cannot be read: {}", node.path, cut_reason(&reason)));
+                }
                 file.error = Some(cut_reason(&reason).to_owned());
+                flow.state.files.ocr_failed += 1;
+            }
+            Err(reason) => {
+                let reason = cut_reason(&reason);
+                node.phase_errors.insert(PhaseName::Ocr.as_str().to_owned(), reason.to_owned());
+                file.error = Some(reason.to_owned());
                 flow.state.files.ocr_failed += 1;
             }
         }
         Ok(flow.turn.put(&row, &file)?)
+    }
+}
+
+/// How reading the images of a directory ended.
+fn end_of(node: &Node) -> End {
+    match node.phase_errors.get(PhaseName::Ocr.as_str()) {
+        Some(reason) => End::Failed(format!("images could not be read: {reason}")),
+        None => End::Done,
     }
 }

@@ -21,6 +21,7 @@ use abide_organize::contract::{
     FileInput, Operation, PiRequest, ProcessRequest, ProcessingConfig, StrategizeInput, ToOrganizer,
 };
 use abide_organize::limits::EXISTING_GROUPS;
+use std::collections::BTreeSet;
 
 /// The alarm for the next request that is not answered in time.
 pub(crate) const TIMEOUT: &str = "timeout";
@@ -66,14 +67,19 @@ impl Phase for Reorganization {
         if let Some(reason) = passed_over(node, flow.options) {
             return Ok(Taken::Through(End::Skipped(Some(reason))));
         }
-        let names = rows::file_names(flow.turn, node.place)?;
+        let (names, former) = rows::to_group(flow.turn, node.place)?;
         if names.is_empty() {
             return Ok(Taken::Through(End::Skipped(Some(
                 "its files stay where somebody put them".to_owned(),
             ))));
         }
         let most = flow.options.max_files as usize;
-        let parts = if names.len() > most { chunk::split(&names, most) } else { vec![names.clone()] };
+        let mut parts = if names.len() > most { chunk::split(&names, most) } else { vec![names.clone()] };
+        // Where nothing is new, nothing comes into a group.
+        parts.retain(|files| files.iter().any(|name| !former.contains(name)));
+        if parts.is_empty() {
+            return Ok(Taken::Through(End::Skipped(Some("none of its files is new".to_owned()))));
+        }
         let first = if parts.len() > 1 {
             let ask = Chunk::new(Operation::Strategize, chunk::sample(&names, SAMPLE));
             flow.turn.put(&rows::chunk_key(node.place, 0), &ask)?;
@@ -83,7 +89,9 @@ impl Phase for Reorganization {
             1
         };
         for (number, files) in (1_u32..).zip(parts) {
-            flow.turn.put(&rows::chunk_key(node.place, number), &Chunk::new(Operation::Organize, files))?;
+            let former = files.iter().filter(|name| former.contains(*name)).cloned().collect();
+            let chunk = Chunk { former, ..Chunk::new(Operation::Organize, files) };
+            flow.turn.put(&rows::chunk_key(node.place, number), &chunk)?;
             node.open += 1;
         }
         debug_assert!(room > 0, "nodes are taken in hand only where there is room");
@@ -200,7 +208,9 @@ fn request(
 ) -> Result<ProcessRequest, Halt<No>> {
     let message = rows::message(flow.turn)?;
     let prompts = message.custom_prompts.unwrap_or_default();
-    let files: Vec<FileInput> = chunk.files.iter().map(FileInput::named).collect();
+    let former: BTreeSet<&String> = chunk.former.iter().collect();
+    let file = |name: &String| FileInput { former: former.contains(name), ..FileInput::named(name) };
+    let files: Vec<FileInput> = chunk.files.iter().map(file).collect();
     let pi = node.pi.clone().ok_or(No::UnknownNode(node.place))?;
     let mut request = ProcessRequest {
         batch_id: flow.batch_id()?.to_string(),

@@ -56,6 +56,8 @@ struct ManifestDirectory {
     existing_groups: Vec<ExistingGroup>,
     #[serde(default)]
     fixed_files: BTreeSet<String>,
+    #[serde(default)]
+    former_files: BTreeSet<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,6 +141,7 @@ fn existing(manifest: Manifest) -> Result<Vec<PiNode>, WorkError> {
         processing_config: ProcessingConfig::of_value(&directory.processing_config).unwrap_or_default(),
         existing_groups: directory.existing_groups,
         fixed_files: directory.fixed_files,
+        former_files: directory.former_files,
     });
     Ok(nodes.collect())
 }
@@ -188,7 +191,7 @@ async fn of_entities(site: &Site, nodes: &[PiNode]) -> Result<Vec<Item>, WorkErr
             };
             let place = u32::try_from(places.len()).unwrap_or(u32::MAX);
             places.insert(&node.pi, (place, path));
-            items.extend(tree::of_entity(place, new, &shown.components, &node.fixed_files));
+            items.extend(tree::of_entity(place, new, &shown.components, node));
         }
         left = later;
     }

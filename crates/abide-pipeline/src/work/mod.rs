@@ -21,7 +21,7 @@ pub use doers::{
 pub(crate) use discover::Discover;
 pub(crate) use dispatch::{Dispatch, DispatchAway};
 pub(crate) use look::Look;
-pub(crate) use ocr::ReadImage;
+pub(crate) use ocr::{NO_OCR, ReadImage};
 pub(crate) use snapshot::{Snapshot, Target, keep};
 pub(crate) use start::Start;
 pub(crate) use writing::{What, WriteNode};

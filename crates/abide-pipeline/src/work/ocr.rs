@@ -13,6 +13,9 @@ use abide_preprocess::report::RefData;
 use serde_json::{Map, Value};
 use std::pin::Pin;
 
+/// Why no image is read if nobody reads any.
+pub(crate) const NO_OCR: &str = "no OCR is configured";
+
 /// Reads images.
 #[derive(Clone)]
 pub(crate) struct ReadImage(pub(crate) Service);
@@ -44,7 +47,7 @@ async fn read_image(service: &Service, order: &OcrOrder) -> Result<OcrDone, Undo
     }
     let reference: RefData = serde_json::from_value(Value::Object(fields.clone())).map_err(unreadable)?;
     let Some(ocr) = &service.shared.ocr else {
-        return Err(WorkError::Never("no OCR is configured".to_owned()).into());
+        return Err(WorkError::Never(NO_OCR.to_owned()).into());
     };
     let bytes = service.shared.images.bytes(&reference, IMAGE_BYTES).await?;
     let text = ocr.read(Image { reference, bytes }).await?;

@@ -2,6 +2,7 @@
 
 use crate::rig::{BATCH, Organizing, answer, error, items, message, names, payload, rig};
 use abide_engine::CallError;
+use abide_engine::testing::hour;
 use abide_organize::contract::CallbackStatus;
 use abide_pipeline::calls::{CallbackAnswer, HaveAnswer};
 use abide_pipeline::contract::*;
@@ -41,6 +42,8 @@ fn everything_that_comes_again_changes_nothing() {
         rig.answer(error(&request, "no, it failed"));
         rig.start();
         rig.world.send(BATCH, "tick");
+        // Every alarm that was set rings.
+        rig.world.pass(hour(1));
     }
     assert_eq!(rig.tree(), tree);
     assert_eq!(rig.status().progress, progress);

@@ -59,7 +59,7 @@ async fn a_manifest() {
     assert_eq!(status.status, Status::Done, "{status:?}");
     assert_eq!(status.directories_failed, 0, "{:?}", status.notes);
     assert_eq!((status.files.total, status.files.published), (16, 16));
-    assert_eq!((status.files.ocr_read, status.files.ocr_failed), (2, 1));
+    assert_eq!((status.files.ocr_total, status.files.ocr_read, status.files.ocr_failed), (3, 2, 1));
     // What was paid for the image that could not be read.
     assert_eq!((status.cost.tokens, status.cost.cost_usd), (100, 0.25));
     let root = status.root_pi.unwrap();

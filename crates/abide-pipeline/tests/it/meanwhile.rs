@@ -83,3 +83,31 @@ async fn files_that_somebody_put_there_come_into_no_group() {
     }
     assert_eq!((now.children_pi.len(), grouped), (2, 6));
 }
+
+/// A new page of the ledger makes a group of all its pages; the minutes are as they were, and stay as they were.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_that_were_left_alone_are_grouped_only_with_new_ones() {
+    let rig = rig(Options::default());
+    let pages = |book: &'static str| (1..=4).map(move |n| format!("{book} p{n:03}.txt"));
+    let (ledger, minutes): (Vec<String>, Vec<String>) =
+        (pages("Ledger A").collect(), pages("Minute book").collect());
+    let all = || ledger.iter().chain(&minutes);
+    let files: Vec<(&str, &str)> = all().map(|name| (name.as_str(), "a page")).collect();
+    for (batch, new) in [("b1", Some(&ledger[3])), ("b2", None)] {
+        let directory = entity(&rig, &files, None).await;
+        let former: Vec<&String> = all().filter(|name| Some(*name) != new).collect();
+        rig.start(
+            json!({"batch_id": batch, "pis": [{"pi": directory, "children_pi": [], "former_files": former}]}),
+        )
+        .await;
+        let status = rig.end(batch).await;
+        assert_eq!(status.status, Status::Done, "{status:?}");
+        let now = rig.entities.get(&directory).await.unwrap();
+        let kept: Vec<&String> = all().filter(|name| now.components.contains_key(*name)).collect();
+        match new {
+            Some(_) => assert_eq!(kept, minutes.iter().collect::<Vec<_>>()),
+            None => assert_eq!(kept.len(), 8, "nothing is new"),
+        }
+        assert_eq!(now.children_pi.len(), usize::from(new.is_some()));
+    }
+}

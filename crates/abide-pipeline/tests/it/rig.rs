@@ -4,7 +4,7 @@ use abide_core::event::Sender;
 use abide_core::job::Lease;
 use abide_engine::object::NoRefusal;
 use abide_engine::testing::World;
-use abide_engine::worker::done;
+use abide_engine::worker::{done, failed};
 use abide_engine::{Answer, Halt, Object, Record, Turn};
 use abide_entities::{Codec, ContentId, EntityId};
 use abide_organize::contract::{
@@ -201,6 +201,9 @@ pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
     world.worker(QUEUE, OCR, move |lease| {
         note(&log, lease);
         let order: OcrOrder = lease.payload.decode().unwrap();
+        if order.filename.starts_with("tired") {
+            return failed("nobody answers");
+        }
         done(&match order.filename.as_str() {
             name if name.starts_with("bad") => OcrDone::Unreadable { reason: "it is torn".to_owned() },
             name => OcrDone::Read {
@@ -371,6 +374,8 @@ impl Rig {
         assert_eq!(status.progress, counted);
         let failed = nodes.iter().filter(|node| !node.phase_errors.is_empty()).count() as u64;
         assert_eq!(status.directories_failed, failed);
+        let files = status.files;
+        assert_eq!(files.total, files.open + files.published + files.failed);
         let children = |place| nodes.iter().filter(|node| node.parent == Some(place)).count();
         for node in &nodes {
             assert_eq!(node.children as usize, children(node.place), "children of {}", node.path);

@@ -1,6 +1,7 @@
 //! A whole batch, from its message to its end.
 
 use crate::rig::{Organizing, cid, group_id, names, pi_of, rig};
+use abide_engine::testing::hour;
 use abide_pipeline::Options;
 use abide_pipeline::contract::*;
 
@@ -16,7 +17,7 @@ fn it_goes_through_every_phase() {
     assert_eq!(status.root_pi, Some(pi_of("/")));
     assert_eq!(status.progress.directories_total, 9);
     assert_eq!((status.files.total, status.files.published, status.files.open), (10, 10, 0));
-    assert_eq!((status.files.ocr_read, status.files.ocr_failed), (1, 1));
+    assert_eq!((status.files.ocr_total, status.files.ocr_read, status.files.ocr_failed), (2, 1, 1));
     // Nine directories were described and have metadata, and each of both cost half a dollar.
     assert!((status.cost.cost_usd - 9.0).abs() < 1e-9);
     assert!(status.notes.iter().any(|note| note.starts_with("CHEIMARROS_EXTRACTION is skipped")));
@@ -86,6 +87,28 @@ fn what_was_read_is_published_once_for_each_directory() {
     drop(ran);
     let file: FileRecord = rig.world.row(crate::rig::BATCH, "file/0000001/s0.png.ref.json").unwrap();
     assert_eq!(file.cid, Some(cid("read s0.png.ref.json")));
+}
+
+/// What is torn stays so; who was tired may be rested the next time.
+#[test]
+fn an_image_that_was_not_read_this_time_makes_its_directory_fail() {
+    let mut rig = rig(Options::default(), Organizing::AtOnce);
+    let scans = |name: &str| vec!["s1.jpg.ref.json".to_owned(), format!("{name}.jpg.ref.json")];
+    rig.begin(&[("/torn", scans("bad")), ("/not", scans("tired")), ("/read", scans("s2"))]);
+    rig.world.pass(hour(24));
+    let status = rig.status();
+    assert_eq!((status.status, status.directories_failed), (Status::Done, 1));
+    assert_eq!((status.files.ocr_read, status.files.ocr_failed), (4, 2));
+    let failed = rig.node("/not").node;
+    assert_eq!(failed.phase_errors["ocr"], "images could not be read: nobody answers");
+    assert!(failed.description_complete && rig.node("/torn").node.phase_errors.is_empty());
+    for note in [
+        "ocr failed for /not: images could not be read: nobody answers",
+        "/torn/bad.jpg cannot be read: it is torn",
+    ] {
+        assert!(status.notes.iter().any(|said| said == note), "{:?}", status.notes);
+    }
+    rig.check_counters();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::body::JsonBody;
 use crate::error::ApiError;
 use crate::params::Params;
-use crate::path::At;
+use crate::path::{At, Named};
 use crate::role::Role;
 use crate::route::Routes;
 use abide_entities::answer::{Deleted, EntityList, HierarchyMade, Made, Resolved, Shown, Uploaded, Versions};
@@ -15,7 +15,8 @@ use abide_entities::{
 };
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -75,6 +76,18 @@ impl IntoResponse for Failed {
     }
 }
 
+/// What the path names, or the answer in that shape.
+pub(crate) struct Of<T>(T);
+
+impl<T: Named> FromRequestParts<App> for Of<T> {
+    type Rejection = Failed;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Of<T>, Failed> {
+        let At(named) = At::from_request_parts(parts, app).await?;
+        Ok(Of(named))
+    }
+}
+
 type Decoded<T> = Result<JsonBody<T>, ApiError>;
 type Asked<T> = Result<Params<T>, ApiError>;
 type Answered<T> = Result<Json<T>, Failed>;
@@ -97,7 +110,7 @@ async fn collect(State(app): State<App>, body: Decoded<Collect>) -> Answered<Col
     Ok(Json(store(&app)?.collect(collecting, older_than_ms).await?))
 }
 
-async fn get(State(app): State<App>, At(id): At<String>) -> Answered<Shown> {
+async fn get(State(app): State<App>, Of(id): Of<String>) -> Answered<Shown> {
     Ok(Json(store(&app)?.get(&entity(&id)?).await?))
 }
 
@@ -110,7 +123,7 @@ pub(crate) struct DeleteParams {
 
 async fn remove(
     State(app): State<App>,
-    At(id): At<String>,
+    Of(id): Of<String>,
     params: Asked<DeleteParams>,
 ) -> Answered<Deleted> {
     let (id, Params(params)) = (entity(&id)?, params?);
@@ -118,20 +131,20 @@ async fn remove(
     Ok(Json(store(&app)?.delete(&id, expect_tip).await?))
 }
 
-async fn resolve(State(app): State<App>, At(id): At<String>) -> Answered<Resolved> {
+async fn resolve(State(app): State<App>, Of(id): Of<String>) -> Answered<Resolved> {
     Ok(Json(store(&app)?.resolve(&entity(&id)?).await?))
 }
 
 async fn append(
     State(app): State<App>,
-    At(id): At<String>,
+    Of(id): Of<String>,
     body: Decoded<Append>,
 ) -> Result<(StatusCode, Json<Made>), Failed> {
     let (id, JsonBody(append)) = (entity(&id)?, body?);
     Ok((StatusCode::CREATED, Json(store(&app)?.append(&id, append).await?)))
 }
 
-async fn version(State(app): State<App>, At((id, selector)): At<(String, String)>) -> Answered<Shown> {
+async fn version(State(app): State<App>, Of((id, selector)): Of<(String, String)>) -> Answered<Shown> {
     Ok(Json(store(&app)?.version(&entity(&id)?, Selector::parse(&selector)?).await?))
 }
 
@@ -175,7 +188,7 @@ async fn list(State(app): State<App>, params: Asked<PageParams>) -> Answered<Ent
 
 async fn versions(
     State(app): State<App>,
-    At(id): At<String>,
+    Of(id): Of<String>,
     params: Asked<PageParams>,
 ) -> Answered<Versions> {
     let (id, page) = (entity(&id)?, page(params)?);
@@ -185,11 +198,11 @@ async fn versions(
     Ok(Json(store(&app)?.versions(&id, limit, cursor.transpose()?).await?))
 }
 
-async fn dag(State(app): State<App>, At(cid): At<String>) -> Answered<Value> {
+async fn dag(State(app): State<App>, Of(cid): Of<String>) -> Answered<Value> {
     Ok(Json(store(&app)?.dag(content(&cid)?).await?))
 }
 
-async fn cat(State(app): State<App>, At(cid): At<String>, headers: HeaderMap) -> Result<Response, Failed> {
+async fn cat(State(app): State<App>, Of(cid): Of<String>, headers: HeaderMap) -> Result<Response, Failed> {
     let cid = content(&cid)?;
     let part = headers.get(header::RANGE).and_then(|range| range.to_str().ok()).and_then(range);
     let contents = match store(&app)?.cat(cid, part).await {

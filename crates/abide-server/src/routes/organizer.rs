@@ -94,8 +94,9 @@ async fn process(State(app): State<App>, body: Body<ProcessRequest>) -> Response
     answer(&app, body, |request| service(&app).process(request)).await
 }
 
-async fn status(State(app): State<App>, At((batch, chunk)): At<(String, String)>) -> Response {
-    answer(&app, Ok(SmallBody(())), |()| service(&app).status(&batch, &chunk)).await
+async fn status(State(app): State<App>, at: Result<At<(String, String)>, ApiError>) -> Response {
+    let status = async |(batch, chunk): (String, String)| service(&app).status(&batch, &chunk).await;
+    answer(&app, at.map(|At(at)| SmallBody(at)), status).await
 }
 
 async fn organize(State(app): State<App>, body: Body<OrganizeRequest>) -> Response {

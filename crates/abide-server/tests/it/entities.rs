@@ -149,6 +149,7 @@ fn what_is_wrong_is_refused_by_name() {
         ("POST /entities", json!({ "colour": "red" }), 400, "VALIDATION_ERROR"),
         ("POST /entities", json!({ "note": "x".repeat(70_000) }), 413, "PAYLOAD_TOO_LARGE"),
         ("GET /entities/nobody", json!({}), 400, "VALIDATION_ERROR"),
+        ("GET /entities/%FF", json!({}), 400, "VALIDATION_ERROR"),
         ("GET /entities/11111111111111111111111111", json!({}), 404, "NOT_FOUND"),
         ("GET /entities/00000000000000000000000000/versions/ver:9", json!({}), 400, "VALIDATION_ERROR"),
         ("GET /entities/00000000000000000000000000/versions/last", json!({}), 400, "VALIDATION_ERROR"),

@@ -107,6 +107,7 @@ fn the_callers_faults_are_theirs() {
         check(&post(&server, route, &body), 400, "bad_request", message);
     }
     check(&server.ask("POST /organizer/process", "no JSON"), 400, "bad_request", "JSON");
+    check(&server.ask("GET /organizer/status/%FF/0", ""), 400, "bad_request", "the path");
     let large = with("custom_prompt", json!("x".repeat(REQUEST_BYTES)));
     check(&post(&server, "organize", &large), 413, "too_large", "larger than");
 }

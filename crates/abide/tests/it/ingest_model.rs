@@ -57,6 +57,23 @@ fn a_model_reads_groups_and_describes() {
     let again =
         [Kind::Reading, Kind::Grouping, Kind::Record, Kind::Description].map(|kind| model.asked(kind));
     assert_eq!(again, asked);
+
+    // What is as it was is not offered again: a new file is, and may take along what was left alone.
+    let letter = |name: &str, text: &str| {
+        std::fs::write(place.path(&format!("work/papers/letters/{name}.txt")), text).unwrap();
+        let summary = ingest(&place);
+        let questions: u32 = model.asked(Kind::Grouping).iter().sum();
+        (crate::ingest::parts(&summary["tree"]), questions)
+    };
+    let (first, offered) = letter("klein_1890-01-02", "Dear Ashby, the clock is mended.");
+    assert_eq!(part_of(&first, "klein_1890-01-02.txt").0, "/papers/letters");
+    let (edited, questions) = letter("klein_1890-01-02", "Dear Ashby, the clock is mended. Again.");
+    assert_eq!((part_of(&edited, "klein_1890-01-02.txt").0, questions), ("/papers/letters", offered));
+    let (second, questions) = letter("klein_1890-02-03", "Dear Ashby, the clock stands still.");
+    for name in ["klein_1890-01-02.txt", "klein_1890-02-03.txt"] {
+        assert_eq!(part_of(&second, name).0, "/papers/letters/Papers of klein");
+    }
+    assert_eq!(questions, offered + 1);
 }
 
 /// Killed while the first question of a phase is open: what was answered before is not asked again.

@@ -15,6 +15,7 @@ mod collection;
 mod config_file;
 mod config_show;
 mod downloads;
+mod entities_elsewhere;
 mod environment;
 mod exit_code;
 mod feed;

@@ -61,7 +61,6 @@ pub(crate) async fn to_folder(
     name.clone_into(&mut mark.collection);
     let tree = Tree::read(entities, &collection.root_pi).await?;
     let folders = folders(&tree);
-    let mut export = Export { client, entities, dir, written: BTreeSet::new(), left: Vec::new() };
     let planned: Vec<(String, &str, ContentId)> = tree
         .branches()
         .iter()
@@ -80,8 +79,10 @@ pub(crate) async fn to_folder(
             return Err(Failure::Unusable(message));
         }
     }
+    let paths: BTreeSet<String> = planned.iter().map(|(path, ..)| path.to_lowercase()).collect();
+    let mut export = Export { client, entities, dir, paths, written: BTreeSet::new(), left: Vec::new() };
     // What is written before it is stopped is known to be of an export.
-    mark.files.extend(planned.iter().flat_map(|(path, ..)| [path.clone(), read_off(path)]));
+    mark.files.extend(planned.iter().flat_map(|(path, ..)| [path.clone(), export.read_off(path)]));
     mark.write(dir)?;
     for folder in folders.values() {
         let folder = dir.join(folder);
@@ -166,7 +167,11 @@ fn folders(tree: &Tree) -> BTreeMap<EntityId, String> {
 }
 
 fn in_folder(folder: &str, name: &str) -> String {
-    if folder.is_empty() { safe(name) } else { format!("{folder}/{}", safe(name)) }
+    match folder {
+        "" if name == MARK => format!("_{MARK}"),
+        "" => safe(name),
+        folder => format!("{folder}/{}", safe(name)),
+    }
 }
 
 /// A label as a name of a folder: never a way out of it.
@@ -175,11 +180,6 @@ fn safe(label: &str) -> String {
         "." | ".." => "_".to_owned(),
         label => label.replace(['/', '\\', '\0'], "_"),
     }
-}
-
-/// Where what was read off an image is written.
-fn read_off(path: &str) -> String {
-    format!("{path}.ocr.txt")
 }
 
 /// What stands for an image, with what was read off it.
@@ -195,12 +195,22 @@ struct Export<'a> {
     client: &'a Client,
     entities: &'a dyn EntityStore,
     dir: &'a Path,
+    /// Paths of files of the collection, in lower case.
+    paths: BTreeSet<String>,
     /// Paths in the folder.
     written: BTreeSet<String>,
     left: Vec<Left>,
 }
 
 impl Export<'_> {
+    /// Where what was read off an image is written: a file that somebody called so keeps its name.
+    fn read_off(&self, path: &str) -> String {
+        let own = format!("{path}.ocr.txt");
+        let others = (2..).map(|number| format!("{path}.ocr ({number}).txt"));
+        let mut names = std::iter::once(own.clone()).chain(others);
+        names.find(|name| !self.paths.contains(&name.to_lowercase())).unwrap_or(own)
+    }
+
     async fn file(&mut self, path: String, component: &str, cid: ContentId) -> Result<(), Failure> {
         let to = self.dir.join(&path);
         if shown_name(component) == component {
@@ -217,9 +227,10 @@ impl Export<'_> {
             return Ok(());
         };
         if let Some(text) = reference.ocr.filter(|text| !text.is_empty()) {
-            let beside = self.dir.join(read_off(&path));
+            let read_off = self.read_off(&path);
+            let beside = self.dir.join(&read_off);
             fs::write(&beside, text).map_err(|error| Failure::Input { path: beside, error })?;
-            self.written.insert(read_off(&path));
+            self.written.insert(read_off);
         }
         let id = reference.image.url.rsplit('/').next().unwrap_or_default();
         match self.client.download(&Request::of(["preprocess", "asset", id, "original"]), &to).await {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use abide_blob::{BlobError, Key};
 use abide_collections::limits::UNFINISHED;
-use abide_collections::snapshot::{directories, directory_id};
+use abide_collections::snapshot::{directories, directory_id, directory_of};
 use abide_collections::{Branch, Tree, Unfinished};
 use abide_entities::EntityId;
 use abide_organize::contract::ExistingGroup;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::Going;
 use super::intent::Intent;
+use super::plan::Known;
 use super::progress::Progress;
 use crate::failure::Failure;
 use crate::reach::Path;
@@ -54,17 +55,29 @@ pub(super) async fn order(going: &Going<'_>, batch: &str, intent: &Intent) -> Re
     for (at, file) in known.values().filter_map(|file| Some((file.at.as_ref()?, file))) {
         fixed.entry(at).or_default().extend(&file.made);
     }
+    let fresh = fresh(going.order.name, intent, &known);
+    let unread = groups_of(&tree, &folders, &intent.again);
     let mut entries: BTreeMap<EntityId, Value> = BTreeMap::new();
     let changed = intent.tree.edits.keys().chain(intent.tree.emptied.keys());
-    for id in changed.chain(intent.again.keys()) {
+    for id in changed.chain(intent.again.keys()).chain(&unread) {
         for branch in tree.up(id) {
             if !entries.contains_key(&branch.entity.id) {
-                let is_touched = intent.tree.edits.contains_key(&branch.entity.id)
-                    || intent.again.get(&branch.entity.id) == Some(&Unfinished::All);
-                let mut entry = entry(going, &tree, branch, is_touched, &folders).await?;
-                // What was moved by hand stays.
-                entry["fixed_files"] = json!(fixed.get(&branch.entity.id).cloned().unwrap_or_default());
-                entries.insert(branch.entity.id.clone(), entry);
+                let id = &branch.entity.id;
+                let is_again = intent.again.get(id) == Some(&Unfinished::All);
+                let is_new = |name: &String| is_again || fresh.get(id).is_some_and(|new| new.contains(name));
+                let touch = if folders.contains(id) && branch.files().any(is_new) {
+                    Touch::Offered
+                } else if is_again || intent.tree.edits.contains_key(id) || unread.contains(id) {
+                    Touch::Edited
+                } else {
+                    Touch::Described
+                };
+                let mut entry = entry(going, &tree, branch, touch, &folders).await?;
+                // What was moved by hand stays, and what was left in no group stays so unless something new belongs to it.
+                entry["fixed_files"] = json!(fixed.get(id).cloned().unwrap_or_default());
+                entry["former_files"] =
+                    json!(branch.files().filter(|name| !is_new(name)).collect::<Vec<_>>());
+                entries.insert(id.clone(), entry);
             }
         }
     }
@@ -93,12 +106,51 @@ fn key(batch: &str) -> Result<Key, BlobError> {
     Ok(Key::new(&name(batch))?)
 }
 
+/// Why something is done with an entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Touch {
+    /// It is a folder with new files, which are offered to its groups.
+    Offered,
+    /// Files of it have another content, or are gone.
+    Edited,
+    /// Something below it changed.
+    Described,
+}
+
+/// Groups of folders that are done again: images that were not read before may be in them by now.
+fn groups_of(
+    tree: &Tree,
+    folders: &BTreeSet<EntityId>,
+    again: &BTreeMap<EntityId, Unfinished>,
+) -> BTreeSet<EntityId> {
+    let again = again.iter().filter(|(_, what)| **what == Unfinished::All);
+    let parts = again.filter_map(|(id, _)| tree.get(id)).flat_map(|branch| tree.children(branch));
+    let groups = parts.map(|part| part.entity.id.clone()).filter(|id| !folders.contains(id));
+    groups.collect()
+}
+
+/// Components that a run brings into folders and that were not there: of new files, and further ones of edited files.
+fn fresh<'a>(
+    collection: &str,
+    intent: &'a Intent,
+    known: &Known,
+) -> BTreeMap<EntityId, BTreeSet<&'a String>> {
+    let mut fresh: BTreeMap<EntityId, BTreeSet<&String>> = BTreeMap::new();
+    for (path, file) in &intent.put {
+        let before = known.get(path);
+        let is_new = |name: &&String| before.is_none_or(|before| !before.made.contains(name));
+        let new = file.made.iter().filter(is_new);
+        fresh.entry(directory_id(collection, directory_of(path))).or_default().extend(new);
+    }
+    fresh
+}
+
 /// What is to be done with one entity: one that did not change is only described anew, a group is not grouped again.
 async fn entry(
     going: &Going<'_>,
     tree: &Tree,
     branch: &Branch,
-    is_touched: bool,
+    touch: Touch,
     folders: &BTreeSet<EntityId>,
 ) -> Result<Value, Failure> {
     let id = &branch.entity.id;
@@ -111,14 +163,14 @@ async fn entry(
             description: about.chars().take(ABOUT_CHARS).collect(),
         });
     }
-    let reorganize = match (is_touched && folders.contains(id), groups.is_empty()) {
-        (false, _) => Some(false),
-        (true, true) => None,
+    let reorganize = match (touch, groups.is_empty()) {
+        (Touch::Edited | Touch::Described, _) => Some(false),
+        (Touch::Offered, true) => None,
         // New files may belong to groups that are there, however few they are.
-        (true, false) => Some(true),
+        (Touch::Offered, false) => Some(true),
     };
-    let config =
-        ProcessingConfig { ocr: is_touched, reorganize, cheimarros: false, ..ProcessingConfig::default() };
+    let ocr = touch != Touch::Described;
+    let config = ProcessingConfig { ocr, reorganize, cheimarros: false, ..ProcessingConfig::default() };
     Ok(json!({
         "directory_path": format!("/{id}"),
         "existing_pi": id,

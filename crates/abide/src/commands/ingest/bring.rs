@@ -8,6 +8,7 @@ use abide_collections::SourceFile;
 use abide_collections::snapshot::{self, Incoming};
 use abide_entities::{ContentId, EntityError, Pieces};
 use abide_organize::REF_SUFFIX;
+use abide_pipeline::limits::FILES_PER_DIRECTORY;
 use abide_preprocess::calls::OutputAnswer;
 use abide_preprocess::file::{Place, ProcessableFile};
 use abide_preprocess::report::RefData;
@@ -19,7 +20,7 @@ use super::Going;
 use super::intent::Intent;
 use super::plan::{Known, Plan};
 use crate::commands::preprocess::folder::Folder;
-use crate::commands::preprocess::{convert, ends};
+use crate::commands::preprocess::{Left, convert, ends};
 use crate::failure::Failure;
 use crate::reach::Path;
 
@@ -41,6 +42,12 @@ pub(super) async fn decide(going: &Going<'_>, plan: &Plan, batch: &str) -> Resul
     let known = going.files().await?;
     let (entities, gone) = (going.entities.as_ref(), plan.changes.gone.clone());
     let mut tree = snapshot::decide(entities, going.order.name, &incoming, &gone, &known).await?;
+    for file in std::mem::take(&mut tree.left) {
+        let reason = format!(
+            "a folder has room for {FILES_PER_DIRECTORY} files, pages and images: bring it elsewhere"
+        );
+        failed.push(Left { file, reason });
+    }
     let mut put = Known::new();
     for (path, made) in std::mem::take(&mut tree.made) {
         let Some(found) = plan.found.get(&path) else { continue };

@@ -289,10 +289,17 @@ impl Going<'_> {
         collection.pending = Some(Pending { batch_id: batch_id.clone(), stage: Stage::Converting });
         self.batch_id.replace(Some(batch_id.clone()));
         self.save(collection).await?;
-        let mut intent = bring::decide(self, plan, &batch_id).await?;
-        intent.again.clone_from(&collection.unfinished);
-        intent.write(&self.staging, &batch_id).await?;
-        self.reach(collection, Stage::Bringing).await
+        loop {
+            collection.by_hand = self.remembered().await?.by_hand;
+            let mut intent = bring::decide(self, plan, &batch_id).await?;
+            intent.again.clone_from(&collection.unfinished);
+            intent.write(&self.staging, &batch_id).await?;
+            match self.reach(collection, Stage::Bringing).await {
+                // Somebody moved or renamed something meanwhile: it is decided anew.
+                Err(_) if self.remembered().await?.by_hand != collection.by_hand => {}
+                reached => return reached,
+            }
+        }
     }
 
     /// Goes on with what was begun, from the stage where it is, to the end.

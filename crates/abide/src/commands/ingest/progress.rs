@@ -9,6 +9,9 @@ use serde_json::json;
 
 use crate::output::Output;
 
+/// A line is said each so many parts of a phase.
+const PARTS: u64 = 10;
+
 pub(super) struct Progress {
     output: Output,
     bars: Option<MultiProgress>,
@@ -16,15 +19,49 @@ pub(super) struct Progress {
     said: BTreeMap<&'static str, u64>,
 }
 
-/// A phase: what it is called, where it is in the order, how many directories are through.
-type Phase = (&'static str, Status, fn(&StatusAnswer) -> u64);
+/// A phase as people see it.
+struct Phase {
+    name: &'static str,
+    /// The batch is in it then.
+    status: Status,
+    /// What is counted.
+    unit: &'static str,
+    /// How many of them are through, and how many there are.
+    count: fn(&StatusAnswer) -> (u64, u64),
+}
+
+const FOLDERS: &str = "folders and groups";
 
 const PHASES: [Phase; 4] = [
-    ("reading images", Status::OcrInProgress, |status| status.progress.directories_ocr_complete),
-    ("grouping", Status::Reorganization, |status| status.progress.directories_reorganization_complete),
-    ("metadata", Status::PinaxExtraction, |status| status.progress.directories_pinax_complete),
-    ("describing", Status::Description, |status| status.progress.directories_description_complete),
+    Phase {
+        name: "reading images",
+        status: Status::OcrInProgress,
+        unit: "images",
+        count: |status| (status.files.ocr_read + status.files.ocr_failed, status.files.ocr_total),
+    },
+    Phase {
+        name: "grouping",
+        status: Status::Reorganization,
+        unit: FOLDERS,
+        count: |status| of_all(status, status.progress.directories_reorganization_complete),
+    },
+    Phase {
+        name: "writing records",
+        status: Status::PinaxExtraction,
+        unit: FOLDERS,
+        count: |status| of_all(status, status.progress.directories_pinax_complete),
+    },
+    Phase {
+        name: "describing",
+        status: Status::Description,
+        unit: FOLDERS,
+        count: |status| of_all(status, status.progress.directories_description_complete),
+    },
 ];
+
+fn of_all(status: &StatusAnswer, done: u64) -> (u64, u64) {
+    (done, status.progress.directories_total)
+}
 
 impl Progress {
     pub(super) fn new(output: Output) -> Progress {
@@ -38,27 +75,31 @@ impl Progress {
     }
 
     pub(super) fn show(&mut self, status: &StatusAnswer) {
-        let total = status.progress.directories_total;
-        for (name, phase, done) in PHASES {
-            let done = done(status);
-            let begun = status.status == phase || done > 0 || status.status == Status::Done;
-            if total == 0 || !begun {
+        for phase in &PHASES {
+            let (done, total) = (phase.count)(status);
+            let is_begun = status.status == phase.status || done > 0 || status.status == Status::Done;
+            if total == 0 || !is_begun {
                 continue;
             }
             match &self.bars {
                 Some(bars) => {
-                    let bar = self.of_phases.entry(name).or_insert_with(|| bar(bars, name, total));
+                    let bar = self.of_phases.entry(phase.name).or_insert_with(|| bar(bars, phase));
                     bar.set_length(total);
                     bar.set_position(done);
                 }
-                None => {
-                    if self.said.insert(name, done).is_none_or(|said| said < done) {
-                        let document = json!({ "phase": name, "done": done, "total": total });
-                        self.output
-                            .message(&format!("{name}: {done} of {total} folders and groups"), &document);
-                    }
-                }
+                None => self.say(phase, done, total),
             }
+        }
+    }
+
+    fn say(&mut self, phase: &Phase, done: u64, total: u64) {
+        let Phase { name, unit, .. } = *phase;
+        let part = done * PARTS / total;
+        // There are more groups in the end than at first: what was said is not said again.
+        if self.said.get(name).is_none_or(|said| *said < part) {
+            self.said.insert(name, part);
+            let document = json!({ "phase": name, "done": done, "total": total, "unit": unit });
+            self.output.message(&format!("{name}: {done} of {total} {unit}"), &document);
         }
     }
 
@@ -69,9 +110,9 @@ impl Progress {
     }
 }
 
-fn bar(bars: &MultiProgress, name: &'static str, total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix:17} [{bar:30}] {pos}/{len} {per_sec} {eta}");
-    let bar = bars.add(ProgressBar::new(total).with_prefix(name));
+fn bar(bars: &MultiProgress, phase: &Phase) -> ProgressBar {
+    let style = ProgressStyle::with_template("{prefix:17} [{bar:30}] {pos}/{len} {msg} {eta}");
+    let bar = bars.add(ProgressBar::new(0).with_prefix(phase.name).with_message(phase.unit));
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
     bar
 }

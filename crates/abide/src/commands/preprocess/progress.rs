@@ -88,18 +88,18 @@ fn over(phase: &PhaseProgress) -> u64 {
     phase.progress.tasks_completed + phase.progress.tasks_failed
 }
 
-/// What a phase works on, for people.
+/// What a phase does, for people.
 fn title(phase: &PhaseProgress) -> &str {
     match phase.phase.as_str() {
-        "TIFF_CONVERSION" => "TIFFs",
-        "PDF_SPLITTING" => "PDFs",
-        "IMAGE_PROCESSING" => "images",
+        "TIFF_CONVERSION" => "converting TIFFs",
+        "PDF_SPLITTING" => "splitting PDFs",
+        "IMAGE_PROCESSING" => "resizing images",
         other => other,
     }
 }
 
 fn bar(bars: &MultiProgress, phase: &PhaseProgress) -> ProgressBar {
-    let style = ProgressStyle::with_template("{prefix:6} [{bar:30}] {pos}/{len} {per_sec} {eta}");
+    let style = ProgressStyle::with_template("{prefix:17} [{bar:30}] {pos}/{len} {per_sec} {eta}");
     let bar = bars.add(ProgressBar::new(phase.progress.tasks_total).with_prefix(title(phase).to_owned()));
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
     bar
