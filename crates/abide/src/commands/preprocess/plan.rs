@@ -15,11 +15,16 @@ use crate::config::Config;
 pub(super) struct How {
     pub(super) preset: &'static str,
     pub(super) pdf_dpi: u16,
+    /// By which version, and what workers might hold: what failed by one may succeed by another.
+    pub(super) by: String,
 }
 
 impl How {
     pub(super) fn of(config: &Config) -> How {
-        How { preset: config.launcher.preset, pdf_dpi: config.preprocess.pdf_dpi }
+        let tasks = &config.preprocess;
+        let memory = [tasks.memory_tiff_mb, tasks.memory_pdf_mb, tasks.memory_image_mb];
+        let by = format!("{} {memory:?}", env!("CARGO_PKG_VERSION"));
+        How { preset: config.launcher.preset, pdf_dpi: config.preprocess.pdf_dpi, by }
     }
 
     /// A file as it is now, and what is to be done with it.
@@ -49,7 +54,7 @@ impl Plan {
             let seen = how.seen(file);
             let is_begun =
                 |path: &str| ledger.pending.iter().any(|batch| batch.files.get(path) == Some(&seen));
-            let entry = ledger.entries.get(&file.path).filter(|entry| entry.counts_for(&seen));
+            let entry = ledger.entries.get(&file.path).filter(|entry| entry.counts_for(&seen, &ledger.by));
             match entry.map(|entry| (entry, entry.end == End::Converted)) {
                 Some((entry, is_converted))
                     if !is_converted || entry.made.iter().all(|made| results.is_there(made)) =>
