@@ -1,12 +1,15 @@
 //! PDF to pages: an image of each, and its text beside it.
 
+mod damage;
 mod survey;
 mod text;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use hayro::hayro_interpret::InterpreterSettings;
+use hayro::hayro_interpret::{InterpreterSettings, InterpreterWarning, WarningSinkFn};
 use hayro::hayro_syntax::object::Dict;
 use hayro::hayro_syntax::page::Page;
 use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
@@ -38,6 +41,8 @@ impl Default for PdfSettings {
     }
 }
 
+/// What is said of a page with an image that nobody would see.
+const LOST_IMAGE: &str = "an image on it cannot be decoded";
 /// The library addresses pixels by 16 bits.
 const SIDE: u64 = u16::MAX as u64;
 const POINTS_PER_INCH: f32 = 72.0;
@@ -154,11 +159,15 @@ fn convert<'a>(
     outputs: &mut Outputs<'_>,
 ) -> Result<PageFile, MediaError> {
     let surveyed = survey(page, bounds)?;
+    let wrong = damage::wrong_with_contents(page, bounds.memory_bytes).or(surveyed.damage);
+    if let Some(wrong) = wrong {
+        return Err(damaged(number, wrong));
+    }
     let (image, width, height, kind) = match &surveyed.copyable {
         Some(copy) => (copy.bytes.clone(), copy.width, copy.height, PageKind::Copied),
         None => {
             let plan = plan(page, &surveyed, settings, bounds);
-            let raster = draw(page, cache, &plan, bounds)?;
+            let raster = draw(page, number, cache, &plan, bounds)?;
             let resolution = Resolution { across: plan.resolution, down: plan.resolution, per: Length::Inch };
             let attached = Attached::new(None, Some(resolution), raster.colour);
             (jpeg::encode(&raster, &attached, settings.jpeg)?, raster.width, raster.height, plan.kind)
@@ -217,8 +226,13 @@ fn whole(points: f32, scale: f32) -> f32 {
     if missing > 0.0 && missing < 0.02 { (pixels.round() + 0.004) / points } else { scale }
 }
 
+fn damaged(number: u32, what: &str) -> MediaError {
+    MediaError::damaged(format!("page {number}: {what}"))
+}
+
 fn draw<'a>(
     page: &'a Page<'a>,
+    number: u32,
     cache: &RenderCache<'a>,
     plan: &Plan,
     bounds: &Bounds,
@@ -227,8 +241,18 @@ fn draw<'a>(
     let (width, height) = page.render_dimensions();
     let (x_scale, y_scale) = (whole(width, plan.across), whole(height, plan.down));
     let shown = PixmapSettings { x_scale, y_scale, bg_color: WHITE };
-    let pixmap =
-        hayro::render(page, cache, &InterpreterSettings::default(), &RenderSettings::default(), &shown);
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&is_lost);
+    let warning_sink: WarningSinkFn = Arc::new(move |warning| {
+        if matches!(warning, InterpreterWarning::ImageDecodeFailure) {
+            noted.store(true, Ordering::Relaxed);
+        }
+    });
+    let settings = InterpreterSettings { warning_sink, ..InterpreterSettings::default() };
+    let pixmap = hayro::render(page, cache, &settings, &RenderSettings::default(), &shown);
+    if is_lost.load(Ordering::Relaxed) {
+        return Err(damaged(number, LOST_IMAGE));
+    }
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
     let rgba = pixmap.data_as_u8_slice();
     let gray = rgba.chunks_exact(4).all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]);

@@ -11,6 +11,8 @@ use hayro::hayro_syntax::Filter;
 use hayro::hayro_syntax::object::{Dict, Name, Object, Stream};
 use hayro::kurbo::{Affine, BezPath, Rect};
 
+use super::LOST_IMAGE;
+use super::damage::is_corrupt;
 use super::text::Lines;
 use crate::bounds::Bounds;
 use crate::error::{MediaError, within};
@@ -25,6 +27,8 @@ pub(super) struct Survey {
     pub(super) scan: Option<Scan>,
     /// Set if the scan is a JPEG that can stand for the page as it is.
     pub(super) copyable: Option<Copyable>,
+    /// What is wrong with an image on it.
+    pub(super) damage: Option<&'static str>,
     /// Set if images cover the page, whatever else is on it: pixels per point of the finest of them.
     pub(super) finest: Option<f32>,
 }
@@ -68,6 +72,8 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
         clips: Vec::new(),
         groups: Vec::new(),
         too_large: None,
+        is_damaged: false,
+        most_bytes: bounds.memory_bytes,
     };
     interpret_page(page, &mut context, &mut surveyor);
     if let Some(pixels) = surveyor.too_large {
@@ -75,6 +81,7 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
     }
     let alone = surveyor.images == 1 && surveyor.marks == 0;
     Ok(Survey {
+        damage: surveyor.is_damaged.then_some(LOST_IMAGE),
         text: surveyor.lines.finish()?,
         scan: surveyor.scan.filter(|_| alone),
         copyable: surveyor.copyable.filter(|_| alone),
@@ -98,6 +105,9 @@ struct Surveyor {
     clips: Vec<bool>,
     groups: Vec<bool>,
     too_large: Option<u64>,
+    is_damaged: bool,
+    /// Bytes of an image that are looked at.
+    most_bytes: u64,
 }
 
 impl<'a> Device<'a> for Surveyor {
@@ -123,6 +133,9 @@ impl<'a> Device<'a> for Surveyor {
         let pixels = u64::from(image.width()) * u64::from(image.height());
         if pixels > self.pixels {
             self.too_large = Some(pixels);
+        }
+        if let Image::Raster(raster) = &image {
+            self.is_damaged |= is_corrupt(raster.stream(), self.most_bytes);
         }
         let is_changed = props.soft_mask.is_some()
             || props.blend_mode != BlendMode::Normal

@@ -153,6 +153,8 @@ async fn attempt(work: Work, assignment: &Assignment, client: &reqwest::Client) 
     let door = Door::new(assignment, client.clone()).map_err(Trouble::Download)?;
     door.download(&assignment.input_r2_key, &input).await?;
     let downloaded = began.elapsed();
+    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let mut of_images = Vec::new();
     let (made, converted) = match work {
         Work::Tiff => (convert::tiff(assignment, &input, dir.path())?, began.elapsed()),
         Work::Pdf => (convert::pdf(assignment, &input, dir.path())?, began.elapsed()),
@@ -160,11 +162,14 @@ async fn attempt(work: Work, assignment: &Assignment, client: &reqwest::Client) 
             let pictured = convert::image(assignment, &input, dir.path())?;
             let converted = began.elapsed();
             door.upload(&pictured.uploads).await?;
-            (convert::refer(assignment, pictured, dir.path(), client).await?, converted)
+            let archived = began.elapsed();
+            let made = convert::refer(assignment, pictured, dir.path(), client).await?;
+            of_images.push(("archive_time_ms", ms(archived - converted)));
+            of_images.push(("cdn_upload_time_ms", ms(began.elapsed() - archived)));
+            (made, converted)
         }
     };
     door.upload(&made.uploads).await?;
-    let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let total = began.elapsed();
     let mut performance = json!({
         "total_time_ms": ms(total),
@@ -177,6 +182,9 @@ async fn attempt(work: Work, assignment: &Assignment, client: &reqwest::Client) 
         Work::Image => "resize_time_ms",
     };
     performance[middle] = json!(ms(converted - downloaded));
+    for (name, time_ms) in of_images {
+        performance[name] = json!(time_ms);
+    }
     let mut report = made.report;
     report.made.performance = Some(performance);
     Ok(report)

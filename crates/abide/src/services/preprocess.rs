@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,10 +72,23 @@ pub(crate) fn begin(hosted: &mut Hosted, setup: Setup, url: String) -> Result<Se
                 tracing::info!(target: "preprocess", removed, "unfinished writes of before were removed");
             }
         }));
-        let url = if url.is_empty() { format!("http://{}/preprocess", started.address) } else { url };
+        let url = if url.is_empty() { own_url(started.address) } else { url };
         beginning.begin(started.engine.clone(), url);
     }));
     Ok(service)
+}
+
+/// Where workers of this machine reach a server that listens at `address`; and everybody, by what refs name, if it is not every one.
+fn own_url(mut address: SocketAddr) -> String {
+    if address.ip().is_unspecified() {
+        let here = if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        address.set_ip(here);
+        tracing::warn!(
+            target: "preprocess",
+            "preprocess.orchestrator_url is empty and the server listens on every address: refs of images name {address}"
+        );
+    }
+    format!("http://{address}/preprocess")
 }
 
 /// How fast machines are started, until somebody sets another rate.

@@ -74,6 +74,9 @@ fn pages_of_a_pdf_and_of_a_tiff_become_images_in_their_order() {
     assert_eq!(luma(&page).unwrap().0.div_ceil(2), 125, "120 points at 150 dots per inch");
     for task in tasks.iter().filter(|task| task["phase"] == json!("IMAGE_PROCESSING")) {
         assert!(image(&served, &asset_of(task), "medium").starts_with(&[0xff, 0xd8]), "{task}");
+        for time in ["total", "download", "resize", "archive", "cdn_upload"] {
+            assert!(task["performance"][format!("{time}_time_ms")].is_u64(), "{time}: {task}");
+        }
     }
     check_metrics(&served);
     check_sharing(&place, &tasks);

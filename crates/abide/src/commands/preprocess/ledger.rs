@@ -13,8 +13,6 @@ use crate::failure::Failure;
 const ENDS: &str = "made.jsonl";
 /// Batches that are not over, a file each.
 const BATCHES: &str = "batches";
-/// Who writes here.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A file as it was looked at, and what was to be done with it: as long as both are the same, it is not done again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,16 +20,6 @@ pub(super) struct Seen {
     pub(super) bytes: u64,
     pub(super) modified_ms: i64,
     pub(super) how: String,
-    /// The memory that workers had: what failed may not fail with more.
-    #[serde(default)]
-    pub(super) within: String,
-}
-
-impl Seen {
-    /// Whether the same is to be done with the same file.
-    pub(super) fn asks_the_same(&self, other: &Seen) -> bool {
-        (self.bytes, self.modified_ms, &self.how) == (other.bytes, other.modified_ms, &other.how)
-    }
 }
 
 /// How a file ended.
@@ -68,23 +56,23 @@ pub(super) struct Entry {
     /// What was made of it when it was another, and is still to be removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) stale: Vec<Made>,
-    /// The version of Abide that did it.
+    /// The version of Abide that did it, and what it might hold.
     by: String,
 }
 
 impl Entry {
     pub(super) fn new(seen: Seen, end: End, made: Vec<Made>) -> Entry {
-        Entry { seen, end, made, stale: Vec::new(), by: VERSION.to_owned() }
+        Entry { seen, end, made, stale: Vec::new(), by: String::new() }
     }
 
-    /// Whether what it says of a file still counts. Results are not looked at.
-    pub(super) fn counts_for(&self, seen: &Seen) -> bool {
+    /// Whether what it says of a file still counts for who works `by` this. Results are not looked at.
+    pub(super) fn counts_for(&self, seen: &Seen, by: &str) -> bool {
         let is_same = self.seen.bytes == seen.bytes && self.seen.modified_ms == seen.modified_ms;
         match &self.end {
-            End::Converted => self.seen.asks_the_same(seen),
-            // Another version may know what to do with it.
-            End::PassedThrough { .. } => is_same && self.by == VERSION,
-            End::Failed { again, .. } => !again && self.seen == *seen && self.by == VERSION,
+            End::Converted => self.seen == *seen,
+            // Another version may know what to do with it, or have room for it.
+            End::PassedThrough { .. } => is_same && self.by == by,
+            End::Failed { again, .. } => !again && self.seen == *seen && self.by == by,
         }
     }
 
@@ -123,6 +111,8 @@ enum Line {
 #[derive(Debug)]
 pub(super) struct Ledger {
     dir: PathBuf,
+    /// Who writes here now.
+    pub(super) by: String,
     /// The folder that results are of.
     pub(super) root: Option<String>,
     /// By the file's path from the root.
@@ -134,7 +124,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Reads what is in `dir`. A line that cannot be read is one that is not there: its file is done again.
-    pub(super) fn read(dir: &Path) -> Result<Ledger, Failure> {
+    pub(super) fn read(dir: &Path, by: String) -> Result<Ledger, Failure> {
         let unreadable = |path: PathBuf| move |error| Failure::Input { path, error };
         let (mut root, mut entries) = (None, BTreeMap::new());
         let text = or_none(fs::read(dir.join(ENDS))).map_err(unreadable(dir.join(ENDS)))?.unwrap_or_default();
@@ -155,7 +145,7 @@ impl Ledger {
             }
         }
         pending.sort_by(|a, b| a.id.cmp(&b.id));
-        let mut ledger = Ledger { dir: dir.to_owned(), root, entries, owners: BTreeMap::new(), pending };
+        let mut ledger = Ledger { dir: dir.to_owned(), by, root, entries, owners: BTreeMap::new(), pending };
         let stale =
             ledger.entries.iter().flat_map(|(path, entry)| entry.stale.iter().map(move |made| (path, made)));
         // What is made of a file now takes the place of what was made of another.
@@ -175,6 +165,7 @@ impl Ledger {
     pub(super) fn record(&mut self, ended: Vec<(String, Entry)>) -> Result<(), Failure> {
         let mut lines = Vec::new();
         for (path, mut entry) in ended {
+            entry.by.clone_from(&self.by);
             if let Some(former) = self.entries.get(&path) {
                 entry.succeed(former);
             }
@@ -276,26 +267,5 @@ fn or_none<T>(result: io::Result<T>) -> io::Result<Option<T>> {
         Ok(value) => Ok(Some(value)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_failed_is_tried_again_with_other_memory_and_what_is_converted_is_not() {
-        let seen = |within: &str| Seen {
-            bytes: 1,
-            modified_ms: 2,
-            how: "default".to_owned(),
-            within: within.to_owned(),
-        };
-        let failed = End::Failed { reason: "the memory is too little".to_owned(), again: false };
-        let of = |end: &End| Entry::new(seen("1024"), end.clone(), Vec::new());
-        for (end, counts) in [(failed, false), (End::Converted, true)] {
-            assert!(of(&end).counts_for(&seen("1024")));
-            assert_eq!(of(&end).counts_for(&seen("4096")), counts, "{end:?}");
-        }
     }
 }

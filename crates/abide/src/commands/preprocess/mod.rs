@@ -55,6 +55,9 @@ const DOCUMENT_MS: i64 = 60 * 60 * 1_000;
 const PER_MEBIBYTE_MS: i64 = 20 * 1_000;
 const MOST_MS: i64 = 24 * 60 * 60 * 1_000;
 
+/// Memory of a worker that conversions make use of.
+const MOST_MEMORY_MB: u32 = 4_096;
+
 /// A file that was not converted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Left {
@@ -74,11 +77,13 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
     let results = Results { out: out_dir(args, &folder)?, overwrite: args.overwrite };
     settle(&mut config, args, &results.out);
     give_time(&mut config, &folder);
+    give_memory(&mut config);
     let state = &config.store.data_dir;
     if let Some(owner) = DataDir::owner(state) {
         return Err(Failure::OutInUse { out: results.out, pid: Some(owner.pid) });
     }
-    let (how, mut ledger) = (How::of(&config), Ledger::read(state)?);
+    let how = How::of(&config);
+    let mut ledger = Ledger::read(state, how.by.clone())?;
     is_its_folder(&folder, &ledger, &results)?;
     let plan = Plan::of(&folder, &ledger, &how, &results);
     let todo = plan.todo(&folder);
@@ -141,6 +146,24 @@ fn give_time(config: &mut Config, folder: &Folder) {
     ] {
         *timeout_ms = (*timeout_ms).max(least_ms.saturating_add(more_ms).min(MOST_MS));
     }
+}
+
+/// A large sheet wants more memory than a scan: each worker may hold its share of half of what this machine has.
+fn give_memory(config: &mut Config) {
+    let Some(machine_mb) = machine_mb() else { return };
+    let in_flight = u64::try_from(config.launcher.in_flight.max(1)).unwrap_or(u64::MAX);
+    let share_mb = u32::try_from(machine_mb / 2 / in_flight).unwrap_or(u32::MAX).min(MOST_MEMORY_MB);
+    let tasks = &mut config.preprocess;
+    for memory_mb in [&mut tasks.memory_tiff_mb, &mut tasks.memory_pdf_mb, &mut tasks.memory_image_mb] {
+        *memory_mb = (*memory_mb).max(share_mb);
+    }
+}
+
+/// The memory of this machine, if it says so.
+fn machine_mb() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 /// Starts what converts files, and has it convert those that are to be converted.

@@ -15,15 +15,16 @@ use crate::config::Config;
 pub(super) struct How {
     pub(super) preset: &'static str,
     pub(super) pdf_dpi: u16,
-    /// Of workers, by what they do.
-    memory_mb: [u32; 3],
+    /// By which version, and what workers might hold: what failed by one may succeed by another.
+    pub(super) by: String,
 }
 
 impl How {
     pub(super) fn of(config: &Config) -> How {
-        let of = &config.preprocess;
-        let memory_mb = [of.memory_tiff_mb, of.memory_pdf_mb, of.memory_image_mb];
-        How { preset: config.launcher.preset, pdf_dpi: of.pdf_dpi, memory_mb }
+        let tasks = &config.preprocess;
+        let memory = [tasks.memory_tiff_mb, tasks.memory_pdf_mb, tasks.memory_image_mb];
+        let by = format!("{} {memory:?}", env!("CARGO_PKG_VERSION"));
+        How { preset: config.launcher.preset, pdf_dpi: config.preprocess.pdf_dpi, by }
     }
 
     /// A file as it is now, and what is to be done with it.
@@ -31,8 +32,7 @@ impl How {
         let is_drawn = file.content_type == "application/pdf" && self.pdf_dpi != PdfSettings::default().dpi;
         let how =
             if is_drawn { format!("{} {} dpi", self.preset, self.pdf_dpi) } else { self.preset.to_owned() };
-        let within = self.memory_mb.map(|mb| mb.to_string()).join(" ");
-        Seen { bytes: file.bytes, modified_ms: file.modified_ms, how, within }
+        Seen { bytes: file.bytes, modified_ms: file.modified_ms, how }
     }
 }
 
@@ -52,13 +52,9 @@ impl Plan {
         let (mut begun, mut fresh, mut over) = (Vec::new(), Vec::new(), Vec::new());
         for file in &folder.files {
             let seen = how.seen(file);
-            let is_begun = |path: &str| {
-                ledger
-                    .pending
-                    .iter()
-                    .any(|batch| batch.files.get(path).is_some_and(|of| of.asks_the_same(&seen)))
-            };
-            let entry = ledger.entries.get(&file.path).filter(|entry| entry.counts_for(&seen));
+            let is_begun =
+                |path: &str| ledger.pending.iter().any(|batch| batch.files.get(path) == Some(&seen));
+            let entry = ledger.entries.get(&file.path).filter(|entry| entry.counts_for(&seen, &ledger.by));
             match entry.map(|entry| (entry, entry.end == End::Converted)) {
                 Some((entry, is_converted))
                     if !is_converted || entry.made.iter().all(|made| results.is_there(made)) =>
