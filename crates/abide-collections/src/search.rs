@@ -7,7 +7,9 @@ use crate::tree::{Branch, Tree};
 use abide_entities::{EntityError, EntityId, EntityStore};
 use abide_pipeline::FileKind;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use icu_normalizer::ComposingNormalizerBorrowed;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where something was found.
@@ -47,7 +49,7 @@ pub async fn search(
     query: &str,
 ) -> Result<(Vec<Hit>, bool), EntityError> {
     let letters = |word: &str| word.chars().flat_map(folded).collect();
-    let words: Vec<Vec<char>> = query.split_whitespace().map(letters).collect();
+    let words: Vec<Vec<char>> = composed(query).split_whitespace().map(letters).collect();
     if words.is_empty() || query.chars().count() > QUERY_CHARS {
         return Err(EntityError::InvalidParams(format!(
             "a search has at least a word and at most {QUERY_CHARS} characters"
@@ -144,7 +146,7 @@ fn stem(component: &str) -> &str {
 
 /// What is around the first of `words` in a text that has them all.
 fn excerpt(text: &str, words: &[Vec<char>]) -> Option<String> {
-    let original: Vec<char> = text.chars().collect();
+    let original: Vec<char> = composed(text).chars().collect();
     let mut letters = Vec::with_capacity(original.len());
     // Where each letter is in the text: some become two.
     let mut places = Vec::with_capacity(original.len());
@@ -162,6 +164,11 @@ fn excerpt(text: &str, words: &[Vec<char>]) -> Option<String> {
     let middle = middle.split_whitespace().collect::<Vec<_>>().join(" ");
     let (before, after) = (if from > 0 { "…" } else { "" }, if to < original.len() { "…" } else { "" });
     Some(format!("{before}{middle}{after}"))
+}
+
+/// A text whose letters with marks are one character each, as names of files are not everywhere.
+fn composed(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
 }
 
 /// A letter as it is compared: in lower case, and ß as the two that it also is written with.
@@ -191,6 +198,7 @@ mod tests {
             Some("The Nursery at Lindau")
         );
         assert_eq!(excerpt("The nursery", &words("nursery orchid")), None);
+        assert_eq!(excerpt("Frau Mu\u{308}ller", &words("müller")).as_deref(), Some("Frau Müller"));
         let long = format!("{} Straße {}", "x".repeat(100), "y".repeat(100));
         for written in ["straße", "STRASSE", "strasse"] {
             let found = excerpt(&long, &words(written)).unwrap();

@@ -44,6 +44,8 @@ pub const LINK_WAIT_MS: u64 = 30_000;
 pub const REMEMBERED_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Rows of an entity that one step of its deletion tells others about.
 pub const TOLD_AT_ONCE: usize = 600;
+/// How often a deletion is waited for that long again.
+pub const DELETION_WAITS: usize = 10;
 /// Calls that wait for the same deletion.
 pub const DELETIONS_AWAITED: usize = 16;
 /// Blobs looked at by one step of a collection.

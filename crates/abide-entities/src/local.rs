@@ -10,7 +10,7 @@ use crate::entity::{Call, Entity, Reply};
 use crate::error::{CasDetails, EntityError};
 use crate::file_dag::{FileHasher, HashedFile};
 use crate::id::EntityId;
-use crate::limits::{CHUNK_BYTES, LEVELS, LINK_WAIT_MS};
+use crate::limits::{CHUNK_BYTES, DELETION_WAITS, LEVELS, LINK_WAIT_MS};
 use crate::refusal::BAD_CURSOR;
 use crate::request::{Append, Create, Hierarchy, RELATIONSHIPS, Relationship, Selector, relationships_json};
 use crate::spool::Spool;
@@ -333,7 +333,16 @@ impl EntityStore for LocalEntities {
 
     fn delete<'a>(&'a self, id: &'a EntityId, expect_tip: Option<ContentId>) -> Asked<'a, Deleted> {
         Box::pin(async move {
-            match (self.entity(id, Call::Delete { expect_tip }).await?, expect_tip) {
+            let mut waits = 0;
+            let reply = loop {
+                match self.entity(id, Call::Delete { expect_tip }).await {
+                    // One with many files takes its time: whoever asks again waits with those who wait.
+                    Err(EntityError::Backend(_)) if waits < DELETION_WAITS => waits += 1,
+                    Err(EntityError::NotFound(_)) if waits > 0 => break Reply::Deleted,
+                    reply => break reply?,
+                }
+            };
+            match (reply, expect_tip) {
                 (Reply::Deleted, _) => {}
                 (Reply::TipMoved { actual }, Some(expect)) => {
                     return Err(EntityError::Cas(Box::new(CasDetails { actual, expect })));

@@ -31,7 +31,8 @@ fn converting(place: &Place) -> Child {
         assert!(child.try_wait().expect("it runs").is_none(), "it never ends by itself");
         let list = place.run("collection list --data-dir data --json");
         let list: Value = serde_json::from_str(&list.stdout).unwrap_or_default();
-        if list["collections"][0]["pending"]["stage"] == "converting" {
+        let is_staged = || !files_below(&place.path("work/data/buckets/staging")).is_empty();
+        if list["collections"][0]["pending"]["stage"] == "converting" && is_staged() {
             return child;
         }
     }

@@ -61,11 +61,7 @@ pub(super) async fn decide(going: &Going<'_>, plan: &Plan, batch: &str) -> Resul
         };
         put.insert(path, file);
     }
-    for path in &plan.changes.touched {
-        if let (Some(known), Some(found)) = (known.get(path), plan.found.get(path)) {
-            put.insert(path.clone(), SourceFile { modified_ms: found.modified_ms, ..known.clone() });
-        }
-    }
+    put.extend(plan.touched(&known));
     let (new, edited) = (plan.changes.new.len(), plan.changes.edited.len());
     Ok(Intent { tree, put, gone, new, edited, again: BTreeMap::new(), failed })
 }

@@ -2,9 +2,10 @@
 //! the source.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::time::Duration;
 
 use super::super::preprocess::folder::{Folder, real};
 use crate::cli::IngestArgs;
@@ -48,7 +49,7 @@ impl Alone {
         DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(unusable)?;
         let open = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&path);
         let mut file = open.map_err(unusable)?;
-        match file.try_lock() {
+        match lock(&mut file) {
             Ok(()) => {
                 let pid = std::process::id().to_string();
                 file.set_len(0).and_then(|()| file.write_all(pid.as_bytes())).map_err(unusable)?;
@@ -72,6 +73,30 @@ impl Alone {
     pub(super) fn early(data_dir: &Path) -> Result<Option<Alone>, Failure> {
         if data_dir.is_dir() { Alone::on(data_dir).map(Some) } else { Ok(None) }
     }
+}
+
+/// How often it is tried to take what a process had that is gone, and the pause between.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Takes a file for this process. Of one that was killed, a child that has just been begun may have it for a moment longer.
+fn lock(file: &mut File) -> Result<(), TryLockError> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if is_gone(file) => std::thread::park_timeout(PAUSE),
+            taken => return taken,
+        }
+    }
+    file.try_lock()
+}
+
+/// Whether the process that is named in a file is not there any more.
+fn is_gone(file: &mut File) -> bool {
+    let mut pid = String::new();
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut pid)).and_then(|_| file.rewind());
+    let named = read.is_ok() && !pid.is_empty() && pid.bytes().all(|digit| digit.is_ascii_digit());
+    let processes = Path::new("/proc");
+    named && processes.join("self").exists() && !processes.join(pid).exists()
 }
 
 /// Nothing is written to a source.

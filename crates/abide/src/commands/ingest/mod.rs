@@ -231,6 +231,9 @@ impl Going<'_> {
         if !plan.changes.is_empty() || !collection.unfinished.is_empty() {
             self.begin(&mut collection, &plan, batch_id).await?;
             self.go_on(&mut collection, &mut ran).await?;
+        } else if !plan.changes.touched.is_empty() {
+            // Their times are remembered, so that they are not read again each time.
+            self.save_files(plan.touched(&self.files().await?), &BTreeSet::new()).await?;
         }
         let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
         let failed =

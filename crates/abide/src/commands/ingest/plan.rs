@@ -62,6 +62,15 @@ impl Plan {
         Plan { changes: changes(known, &found), found, left }
     }
 
+    /// Files that have another time and nothing else, as they are remembered from now on.
+    pub(super) fn touched(&self, known: &Known) -> Known {
+        let touched = self.changes.touched.iter().filter_map(|path| {
+            let modified_ms = self.found.get(path)?.modified_ms;
+            Some((path.clone(), SourceFile { modified_ms, ..known.get(path)?.clone() }))
+        });
+        touched.collect()
+    }
+
     /// The name of everything that is done about these changes: the same for the same collection and contents.
     pub(super) fn batch_id(&self, collection: &Collection, known: &Known) -> String {
         let mut hash = Sha256::new();
