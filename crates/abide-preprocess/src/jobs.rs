@@ -2,7 +2,7 @@
 
 use crate::calls::AttemptRef;
 use crate::file::ProcessableFile;
-use crate::limits::{DELIVERY_ATTEMPTS, LAUNCH_ATTEMPTS, MANIFEST_ATTEMPTS, SWEEP_ATTEMPTS, TASK_MS_PER_MIB};
+use crate::limits::{DELIVERY_ATTEMPTS, LAUNCH_ATTEMPTS, MANIFEST_ATTEMPTS, SWEEP_ATTEMPTS};
 use crate::message::{BatchId, QueueMessage};
 use crate::options::PhaseSettings;
 use crate::task::Task;
@@ -121,15 +121,13 @@ pub(crate) fn order(
     tag: &str,
     settings: PhaseSettings,
 ) -> Order {
-    let mib = i64::try_from(task.input.file_size >> 20).unwrap_or(i64::MAX);
-    let timeout_ms = settings.task_timeout_ms.saturating_add(mib.saturating_mul(TASK_MS_PER_MIB));
     Order {
         batch_id: batch_id.clone(),
         attempt: AttemptRef { life, task_id: task.task_id.clone(), attempt: task.attempt },
         tag: tag.to_owned(),
         input: task.input.clone(),
         asset_id: task.asset_id.clone(),
-        timeout_ms,
+        timeout_ms: settings.task_timeout_ms,
         memory_mb: settings.memory_mb,
     }
 }

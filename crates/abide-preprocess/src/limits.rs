@@ -18,8 +18,6 @@ pub const CANCELLED_PER_TURN: usize = 300;
 pub const PAGE_ITEMS: usize = 500;
 /// Bytes of a batch's id.
 pub const BATCH_ID_BYTES: usize = 128;
-/// What a task may take beside its phase's time for each whole MiB of its input: volumes of many pages take longer than pages.
-pub const TASK_MS_PER_MIB: i64 = 10_000;
 /// Attempts to start a machine or process for one attempt of a task.
 pub const LAUNCH_ATTEMPTS: u32 = 5;
 /// Attempts to read a manifest: a message's delivery and three more.

@@ -3,7 +3,7 @@
 
 use super::begin;
 use super::environment::TIMEOUT_MS;
-use super::fly::{Fly, Listed, Machines};
+use super::fly::{Fly, Listed, Machines, STARTS};
 use crate::calls::AttemptRef;
 use crate::jobs;
 use crate::service::Service;
@@ -18,8 +18,6 @@ use tokio::time::Instant;
 
 /// A look at all machines is taken so much more seldom than at one.
 const LOOK_EVERY_POLLS: u32 = 4;
-/// How long a machine may take until it runs, beside the time of its task.
-const STARTS: Duration = Duration::from_secs(5 * 60);
 /// How long a machine that was not told may take: no task takes longer by default.
 const UNTOLD: Duration = Duration::from_secs(24 * 60 * 60);
 /// Looks that fail before machines are started without: whoever may start them may not be allowed to list them.

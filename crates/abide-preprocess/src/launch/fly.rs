@@ -53,6 +53,8 @@ const CPUS: u32 = 2;
 const TAKES: Duration = Duration::from_secs(30);
 /// How long nothing is started after a 429 that does not say.
 const REST_MS: i64 = 10_000;
+/// How long a machine may take until it runs, beside the time of its task: an image is brought to it first.
+pub(super) const STARTS: Duration = Duration::from_secs(5 * 60);
 /// How long a machine may be unknown to the API before it counts as lost.
 const UNREACHED: Duration = Duration::from_secs(120);
 
@@ -230,8 +232,9 @@ impl Machines<'_> {
 
     /// Asks about a machine until it is gone, its task is over, or its time is up.
     async fn watch(&self, order: &Order, id: &str, heard: &Waiting<'_>, job: &mut JobContext) -> Run {
-        let ends_at = Instant::now() + Duration::from_millis(order.timeout_ms.unsigned_abs());
-        let mut heard_at = Instant::now();
+        let timeout = Duration::from_millis(order.timeout_ms.unsigned_abs());
+        let mut ends_at = Instant::now() + STARTS + timeout;
+        let (mut heard_at, mut runs) = (Instant::now(), false);
         loop {
             tokio::select! {
                 () = job.stopped() => {
@@ -256,7 +259,8 @@ impl Machines<'_> {
             }
             if Instant::now() >= ends_at {
                 self.destroy(id).await;
-                let reason = format!("its machine {id} took longer than {} ms", order.timeout_ms);
+                let most = if runs { timeout } else { STARTS + timeout };
+                let reason = format!("its machine {id} took longer than {} ms", most.as_millis());
                 return Run::Ended(Ended::Failed { reason });
             }
             let path = format!("/{id}");
@@ -264,6 +268,9 @@ impl Machines<'_> {
             let gone = match asked::<Machine>(sent, self.site.engine.now()).await {
                 Asked::Got(machine) => {
                     heard_at = Instant::now();
+                    if !runs && !is_starting(&machine.state) {
+                        (runs, ends_at) = (true, heard_at + timeout);
+                    }
                     is_gone(&machine.state).then_some(machine.state)
                 }
                 Asked::Missing => Some("gone".to_owned()),
@@ -296,6 +303,10 @@ impl Machines<'_> {
         }
         false
     }
+}
+
+fn is_starting(state: &str) -> bool {
+    matches!(state, "created" | "starting")
 }
 
 fn is_gone(state: &str) -> bool {
