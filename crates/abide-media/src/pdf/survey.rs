@@ -123,10 +123,11 @@ impl Surveyor {
         self.groups.iter().all(|shows| *shows) && !self.clips.iter().any(clipped)
     }
 
-    fn cover(&mut self, rect: Rect, density: Density) {
+    fn cover(&mut self, placed: &Placement) {
+        let density = placed.density;
         let dpi = (density.across.max(density.down) * POINTS_PER_INCH).round() as u32;
         let covered = self.densities.entry(dpi).or_insert(Covered { area: 0.0, density });
-        covered.area += rect.intersect(self.shown).area();
+        covered.area += placed.rect.intersect(self.shown).area().min(placed.area);
     }
 
     fn density(&self) -> Option<Density> {
@@ -166,7 +167,7 @@ impl<'a> Device<'a> for Surveyor {
         }
         // The library hands an image over with one unit per pixel of it.
         let Some(placed) = placement(&image, props.transform) else { return };
-        self.cover(placed.rect, placed.density);
+        self.cover(&placed);
         let on_page = placed.rect.intersect(self.shown);
         if !placed.square || on_page.area() < COVERS * self.shown.area() {
             return;
@@ -214,7 +215,10 @@ fn is_white(paint: &Paint<'_>) -> bool {
 }
 
 struct Placement {
+    /// What is around it.
     rect: Rect,
+    /// What it covers, which is less if it lies askew.
+    area: f64,
     density: Density,
     /// Its sides run along those of the page.
     square: bool,
@@ -228,7 +232,7 @@ fn placement(image: &Image<'_, '_>, transform: Affine) -> Option<Placement> {
     let turned = a.abs() + d.abs() < 1e-3 * (b.abs() + c.abs());
     let unit = Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
     let rect = transform.transform_rect_bbox(unit);
-    let (along, beside) = (1.0 / a.hypot(b), 1.0 / c.hypot(d));
+    let (along, beside) = ((1.0 / a.hypot(b)) as f32, (1.0 / c.hypot(d)) as f32);
     if !(rect.area() > 0.0 && along.is_finite() && beside.is_finite()) {
         return None;
     }
@@ -239,7 +243,8 @@ fn placement(image: &Image<'_, '_>, transform: Affine) -> Option<Placement> {
     };
     Some(Placement {
         rect,
-        density: Density { across: across as f32, down: down as f32 },
+        area: unit.area() * transform.determinant().abs(),
+        density: Density { across, down },
         square: straight || turned,
         upright: straight && a > 0.0 && d > 0.0,
     })

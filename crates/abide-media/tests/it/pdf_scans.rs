@@ -83,11 +83,12 @@ fn a_page_is_its_jpeg_only_if_it_shows_it_as_it_is() {
 fn a_page_takes_the_resolution_of_the_images_that_cover_it() {
     let strips = "q 200 0 0 75 0 75 cm /I Do Q q 200 0 0 75 0 0 cm /I Do Q";
     let fine = "q 50 0 0 20 10 10 cm /I Do Q 0 0 9 9 re f";
-    let file = document(200, 150, "/XObject << /I 3 0 R >>", &[strips, fine], &[image(400, 150)]);
+    let thin = "q 0.00000001 0 200 150 0 0 cm /I Do Q 0 0 9 9 re f";
+    let file = document(200, 150, "/XObject << /I 3 0 R >>", &[strips, fine, thin], &[image(400, 150)]);
     let (_dir, pages) = convert(&file);
     let pages = pages.unwrap();
     let sizes: Vec<_> = pages.iter().map(|page| (page.width, page.height)).collect();
-    assert_eq!(sizes, [(400, 300), (200, 150)]);
+    assert_eq!(sizes, [(400, 300), (200, 150), (200, 150)]);
     assert_eq!(pages[0].kind, PageKind::Rendered);
 
     let dir = tempfile::tempdir().unwrap();
