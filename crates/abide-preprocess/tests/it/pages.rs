@@ -154,10 +154,13 @@ fn a_report_of_few_pages_is_whole_and_a_mismatch_fails_with_that_reason() {
     assert_eq!(names[1..], pages.concat());
 }
 
+/// What makes a page wrong.
+type Change = fn(&mut PageOutput);
+
 /// Each output has a key and a name of its own.
 #[test]
 fn pages_that_take_each_others_place_are_a_failure_with_that_reason() {
-    let change: [(fn(&mut PageOutput), &str); 4] = [
+    let changes: [(Change, &str); 4] = [
         (|second| second.r2_key = page(1).r2_key, "-p00001.jpg twice"),
         (|second| second.text_r2_key = Some(second.r2_key.clone()), "-p00002.jpg twice"),
         (|second| second.r2_key = "staging/b1/other-p0007.jpg".to_owned(), "other-p0007.jpg as page 2"),
@@ -166,7 +169,7 @@ fn pages_that_take_each_others_place_are_a_failure_with_that_reason() {
             "\"../../a.jpg\", which is not the name of a file",
         ),
     ];
-    for (change, reason) in change {
+    for (change, reason) in changes {
         let (mut world, order) = book();
         let mut pages: Vec<PageOutput> = (1..=3).map(page).collect();
         change(&mut pages[1]);
