@@ -1,6 +1,7 @@
 //! PDF to pages: an image of each, and its text beside it.
 
-mod damage;
+mod content;
+mod streams;
 mod survey;
 mod text;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hayro::hayro_interpret::{InterpreterSettings, InterpreterWarning, WarningSinkFn};
+use hayro::hayro_interpret::{InterpreterSettings, InterpreterWarning};
 use hayro::hayro_syntax::object::Dict;
 use hayro::hayro_syntax::page::Page;
 use hayro::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
@@ -24,12 +25,15 @@ use crate::jpeg::{self, JpegSettings};
 use crate::output::{Outputs, PageFile, PageKind, Target, TextFile};
 use crate::pixels::{Attached, Colour, Length, Raster, Resolution};
 use crate::probe::{Probe, open_as};
-use survey::{Survey, survey};
+use content::examine;
+use streams::Streams;
+use survey::{Density, Survey, survey};
 
 /// How pages are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PdfSettings {
-    /// Dots per inch of pages that are drawn. A page that is one scan keeps the scan's own.
+    /// Dots per inch of pages that are drawn. A page that is one scan keeps the scan's own, one that is covered by finer images
+    /// takes theirs.
     pub dpi: u16,
     /// How the images are written.
     pub jpeg: JpegSettings,
@@ -41,8 +45,6 @@ impl Default for PdfSettings {
     }
 }
 
-/// What is said of a page with an image that nobody would see.
-const LOST_IMAGE: &str = "an image on it cannot be decoded";
 /// The library addresses pixels by 16 bits.
 const SIDE: u64 = u16::MAX as u64;
 const POINTS_PER_INCH: f32 = 72.0;
@@ -72,8 +74,10 @@ pub(crate) fn pages_of(
         let cache = RenderCache::new();
         let mut outputs = Outputs::new(target);
         let mut files = Vec::with_capacity(pdf.pages().len());
+        let mut streams = Streams::default();
         for (number, page) in (1..).zip(pdf.pages().iter()) {
-            files.push(convert(page, number, &cache, settings, bounds, &mut outputs)?);
+            let converted = convert(page, number, &cache, settings, bounds, &mut streams, &mut outputs);
+            files.push(converted.map_err(|error| on_page(number, error))?);
         }
         outputs.keep();
         Ok(files)
@@ -142,11 +146,20 @@ fn on_a_deep_stack<T: Send>(work: impl FnOnce() -> Result<T, MediaError> + Send)
     })
 }
 
+/// Says on which page.
+fn on_page(number: u32, error: MediaError) -> MediaError {
+    match error {
+        MediaError::Damaged { what } => MediaError::Damaged { what: format!("page {number}: {what}") },
+        MediaError::Unsupported { what } => {
+            MediaError::Unsupported { what: format!("page {number}: {what}") }
+        }
+        other => other,
+    }
+}
+
 /// How a page becomes pixels.
 struct Plan {
-    across: f32,
-    down: f32,
-    resolution: u16,
+    density: Density,
     kind: PageKind,
 }
 
@@ -156,19 +169,21 @@ fn convert<'a>(
     cache: &RenderCache<'a>,
     settings: PdfSettings,
     bounds: &Bounds,
+    streams: &mut Streams,
     outputs: &mut Outputs<'_>,
 ) -> Result<PageFile, MediaError> {
+    let content = examine(page, streams, bounds)?;
     let surveyed = survey(page, bounds)?;
-    let wrong = damage::wrong_with_contents(page, bounds.memory_bytes).or(surveyed.damage);
-    if let Some(wrong) = wrong {
-        return Err(damaged(number, wrong));
-    }
     let (image, width, height, kind) = match &surveyed.copyable {
-        Some(copy) => (copy.bytes.clone(), copy.width, copy.height, PageKind::Copied),
-        None => {
+        Some(copy) if content.keeps_colours => {
+            (copy.bytes.clone(), copy.width, copy.height, PageKind::Copied)
+        }
+        _ => {
             let plan = plan(page, &surveyed, settings, bounds);
-            let raster = draw(page, number, cache, &plan, bounds)?;
-            let resolution = Resolution { across: plan.resolution, down: plan.resolution, per: Length::Inch };
+            let raster = draw(page, cache, plan.density, bounds)?;
+            let dots = |density: f32| (density * POINTS_PER_INCH).round().clamp(1.0, 65_535.0) as u16;
+            let Density { across, down } = plan.density;
+            let resolution = Resolution { across: dots(across), down: dots(down), per: Length::Inch };
             let attached = Attached::new(None, Some(resolution), raster.colour);
             (jpeg::encode(&raster, &attached, settings.jpeg)?, raster.width, raster.height, plan.kind)
         }
@@ -184,34 +199,30 @@ fn convert<'a>(
     Ok(PageFile { page: number, path, bytes: image.len() as u64, width, height, kind, text })
 }
 
-/// A scan is drawn so that its pixels fall on pixels, and a page that images cover so that nothing of the finest is lost, if there
-/// is room for that.
+/// A scan is drawn so that its pixels fall on pixels, other pages so that nothing of the images that cover them is lost, as
+/// far as the bounds let it.
 fn plan(page: &Page<'_>, surveyed: &Survey, settings: PdfSettings, bounds: &Bounds) -> Plan {
-    match surveyed.scan {
-        Some(scan) => Plan {
-            across: scan.across,
-            down: scan.down,
-            resolution: (scan.across * POINTS_PER_INCH).round().clamp(1.0, 65_535.0) as u16,
-            kind: PageKind::Converted,
-        },
-        None => {
-            let set = f32::from(settings.dpi.max(1)) / POINTS_PER_INCH;
-            let finest = surveyed
-                .finest
-                .filter(|finest| *finest > set && measure(page, (*finest, *finest), bounds).is_ok());
-            let scale = finest.unwrap_or(set);
-            let resolution = (scale * POINTS_PER_INCH).round().clamp(1.0, 65_535.0) as u16;
-            Plan { across: scale, down: scale, resolution, kind: PageKind::Rendered }
-        }
+    if let Some(density) = surveyed.scan {
+        return Plan { density, kind: PageKind::Converted };
     }
+    let least = f32::from(settings.dpi.max(1)) / POINTS_PER_INCH;
+    let at_least = |factor: f32, density: Density| Density {
+        across: (factor * density.across).max(least),
+        down: (factor * density.down).max(least),
+    };
+    let mut density = at_least(1.0, surveyed.images.unwrap_or(Density { across: least, down: least }));
+    while density.across.max(density.down) > least && size(page, density, bounds).is_err() {
+        density = at_least(0.95, density);
+    }
+    Plan { density, kind: PageKind::Rendered }
 }
 
-/// Whether a page may be drawn at this scale.
-fn measure(page: &Page<'_>, (across, down): (f32, f32), bounds: &Bounds) -> Result<(), MediaError> {
+/// How many pixels a page takes, if it can be drawn.
+fn size(page: &Page<'_>, density: Density, bounds: &Bounds) -> Result<(), MediaError> {
     let (width, height) = page.render_dimensions();
-    let (width, height) = (f64::from(width * across), f64::from(height * down));
+    let (width, height) = (f64::from(width * density.across), f64::from(height * density.down));
     if !(width >= 1.0 && height >= 1.0) {
-        return Err(MediaError::damaged(format!("a page measures {width} × {height} pixels")));
+        return Err(MediaError::damaged(format!("it measures {width} × {height} pixels")));
     }
     within("the longer side of a page in pixels", width.max(height).ceil() as u64, SIDE)?;
     let pixels = (width * height).ceil() as u64;
@@ -219,39 +230,46 @@ fn measure(page: &Page<'_>, (across, down): (f32, f32), bounds: &Bounds) -> Resu
     within("the memory to draw a page in bytes", drawing_memory(pixels), bounds.memory_bytes)
 }
 
-/// The library leaves out a part of a pixel: a side that lacks next to nothing of a whole number of them gets it.
-fn whole(points: f32, scale: f32) -> f32 {
-    let pixels = points * scale;
-    let missing = pixels.round() - pixels;
-    if missing > 0.0 && missing < 0.02 { (pixels.round() + 0.004) / points } else { scale }
-}
+/// How far from a whole number of pixels a page is taken to be one that was not computed exactly.
+const INEXACT: f64 = 0.1;
 
-fn damaged(number: u32, what: &str) -> MediaError {
-    MediaError::damaged(format!("page {number}: {what}"))
+/// The density at which a side has a whole number of pixels, if it nearly does. The library cuts what is left over.
+fn whole(side: f32, density: f32) -> f32 {
+    let exact = f64::from(side) * f64::from(density);
+    let pixels = exact.round();
+    if (exact - pixels).abs() > INEXACT {
+        return density;
+    }
+    let mut density = (pixels / f64::from(side)) as f32;
+    while f64::from(side * density) < pixels {
+        density = density.next_up();
+    }
+    density
 }
 
 fn draw<'a>(
     page: &'a Page<'a>,
-    number: u32,
     cache: &RenderCache<'a>,
-    plan: &Plan,
+    density: Density,
     bounds: &Bounds,
 ) -> Result<Raster, MediaError> {
-    measure(page, (plan.across, plan.down), bounds)?;
+    size(page, density, bounds)?;
     let (width, height) = page.render_dimensions();
-    let (x_scale, y_scale) = (whole(width, plan.across), whole(height, plan.down));
+    let (x_scale, y_scale) = (whole(width, density.across), whole(height, density.down));
     let shown = PixmapSettings { x_scale, y_scale, bg_color: WHITE };
-    let is_lost = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&is_lost);
-    let warning_sink: WarningSinkFn = Arc::new(move |warning| {
-        if matches!(warning, InterpreterWarning::ImageDecodeFailure) {
-            noted.store(true, Ordering::Relaxed);
-        }
-    });
-    let settings = InterpreterSettings { warning_sink, ..InterpreterSettings::default() };
+    let undecoded = Arc::new(AtomicBool::new(false));
+    let noticed = Arc::clone(&undecoded);
+    let settings = InterpreterSettings {
+        warning_sink: Arc::new(move |warning| {
+            if matches!(warning, InterpreterWarning::ImageDecodeFailure) {
+                noticed.store(true, Ordering::Relaxed);
+            }
+        }),
+        ..InterpreterSettings::default()
+    };
     let pixmap = hayro::render(page, cache, &settings, &RenderSettings::default(), &shown);
-    if is_lost.load(Ordering::Relaxed) {
-        return Err(damaged(number, LOST_IMAGE));
+    if undecoded.load(Ordering::Relaxed) {
+        return Err(MediaError::damaged("an image cannot be decoded"));
     }
     let (width, height) = (u32::from(pixmap.width()), u32::from(pixmap.height()));
     let rgba = pixmap.data_as_u8_slice();

@@ -1,18 +1,19 @@
 //! What a page consists of, found by going through it without drawing.
 
+use std::collections::BTreeMap;
+
 use hayro::hayro_interpret::font::GlyphRun;
 use hayro::hayro_interpret::hayro_syntax::page::Page;
 use hayro::hayro_interpret::util::TransformExt;
 use hayro::hayro_interpret::{
     BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps, InterpreterCache,
-    InterpreterSettings, RasterImage, SoftMask, interpret_page,
+    InterpreterSettings, Paint, RasterImage, SoftMask, interpret_page,
 };
 use hayro::hayro_syntax::Filter;
 use hayro::hayro_syntax::object::{Dict, Name, Object, Stream};
-use hayro::kurbo::{Affine, BezPath, Rect};
+use hayro::kurbo::{Affine, BezPath, Rect, Shape};
 
-use super::LOST_IMAGE;
-use super::damage::is_corrupt;
+use super::POINTS_PER_INCH;
 use super::text::Lines;
 use crate::bounds::Bounds;
 use crate::error::{MediaError, within};
@@ -24,18 +25,16 @@ pub(super) struct Survey {
     /// Its text, visible or laid invisibly over a scan.
     pub(super) text: String,
     /// Set if it is one scan and nothing else that can be seen.
-    pub(super) scan: Option<Scan>,
+    pub(super) scan: Option<Density>,
+    /// The finest of the images that together cover half of it.
+    pub(super) images: Option<Density>,
     /// Set if the scan is a JPEG that can stand for the page as it is.
     pub(super) copyable: Option<Copyable>,
-    /// What is wrong with an image on it.
-    pub(super) damage: Option<&'static str>,
-    /// Set if images cover the page, whatever else is on it: pixels per point of the finest of them.
-    pub(super) finest: Option<f32>,
 }
 
-/// Pixels of the scan per point of the page.
+/// Pixels of images per point of the page.
 #[derive(Clone, Copy)]
-pub(super) struct Scan {
+pub(super) struct Density {
     pub(super) across: f32,
     pub(super) down: f32,
 }
@@ -46,12 +45,12 @@ pub(super) struct Copyable {
     pub(super) height: u32,
 }
 
-/// How much of the page a scan covers at least, and by how much it may overhang.
+/// How much of the page a scan covers at least.
 const COVERS: f64 = 0.95;
-/// How much of the page an image covers at least whose resolution counts.
-const COUNTS: f64 = 0.05;
-/// By how many points a page may be cut without anybody seeing it.
-const UNSEEN: f64 = 0.5;
+/// By which part of a side of the page a scan that is copied may overhang. No line of text fits into it.
+const OVERHANG: f64 = 0.005;
+/// How much of the page images cover whose density is that of the page.
+const SETS_DENSITY: f64 = 0.5;
 
 pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, MediaError> {
     let (width, height) = page.render_dimensions();
@@ -63,17 +62,15 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
         shown,
         pixels: bounds.pixels,
         lines: Lines::new(bounds.text_bytes),
+        clips: Vec::new(),
+        groups: Vec::new(),
+        densities: BTreeMap::new(),
         scan: None,
         copyable: None,
         images: 0,
         marks: 0,
-        covered: 0.0,
-        finest: 0.0,
-        clips: Vec::new(),
-        groups: Vec::new(),
+        coloured_paper: false,
         too_large: None,
-        is_damaged: false,
-        most_bytes: bounds.memory_bytes,
     };
     interpret_page(page, &mut context, &mut surveyor);
     if let Some(pixels) = surveyor.too_large {
@@ -81,11 +78,10 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
     }
     let alone = surveyor.images == 1 && surveyor.marks == 0;
     Ok(Survey {
-        damage: surveyor.is_damaged.then_some(LOST_IMAGE),
+        images: surveyor.density(),
         text: surveyor.lines.finish()?,
         scan: surveyor.scan.filter(|_| alone),
         copyable: surveyor.copyable.filter(|_| alone),
-        finest: (surveyor.covered >= COVERS * shown.area()).then_some(surveyor.finest as f32),
     })
 }
 
@@ -93,30 +89,65 @@ struct Surveyor {
     shown: Rect,
     pixels: u64,
     lines: Lines,
-    scan: Option<Scan>,
+    clips: Vec<Clip>,
+    /// For each group that is open, whether it shows what is in it as it is.
+    groups: Vec<bool>,
+    /// By dots per inch: which part of the page images of that density cover.
+    densities: BTreeMap<u32, Covered>,
+    scan: Option<Density>,
     copyable: Option<Copyable>,
     images: u32,
     /// Visible things other than images.
     marks: u32,
-    /// The area of images, and pixels per point of the finest.
-    covered: f64,
-    finest: f64,
-    /// Whether each clip and each group that is open changes what is seen of an image in it.
-    clips: Vec<bool>,
-    groups: Vec<bool>,
+    /// Something other than white was painted over the whole page before any image.
+    coloured_paper: bool,
     too_large: Option<u64>,
-    is_damaged: bool,
-    /// Bytes of an image that are looked at.
-    most_bytes: u64,
+}
+
+struct Clip {
+    rect: Rect,
+    /// Set if it shows all of its rectangle.
+    whole: bool,
+}
+
+struct Covered {
+    area: f64,
+    density: Density,
+}
+
+impl Surveyor {
+    /// Whether what is in this part of the page is seen as it is, to a margin.
+    fn shows(&self, part: Rect, margin: f64) -> bool {
+        let part = part.inset(-margin);
+        let clipped = |clip: &Clip| !clip.whole || clip.rect.intersect(part) != part;
+        self.groups.iter().all(|shows| *shows) && !self.clips.iter().any(clipped)
+    }
+
+    fn cover(&mut self, placed: &Placement) {
+        let density = placed.density;
+        let dpi = (density.across.max(density.down) * POINTS_PER_INCH).round() as u32;
+        let covered = self.densities.entry(dpi).or_insert(Covered { area: 0.0, density });
+        covered.area += placed.rect.intersect(self.shown).area().min(placed.area);
+    }
+
+    fn density(&self) -> Option<Density> {
+        let mut left = SETS_DENSITY * self.shown.area();
+        let reached = self.densities.values().rev().find(|covered| {
+            left -= covered.area;
+            left <= 0.0
+        });
+        reached.map(|covered| covered.density)
+    }
 }
 
 impl<'a> Device<'a> for Surveyor {
     fn draw_path(&mut self, path: &BezPath, props: DrawProps<'a>, _: &DrawMode) {
-        use hayro::kurbo::Shape;
         let covered = (props.transform * path.clone()).bounding_box().intersect(self.shown);
         // Paper that is painted before the scan hides nothing of it.
         let paper = self.images == 0 && covered.area() >= COVERS * self.shown.area();
-        if covered.area() > 0.0 && !paper {
+        if paper {
+            self.coloured_paper |= !is_white(&props.paint);
+        } else if covered.area() > 0.0 {
             self.marks += 1;
         }
     }
@@ -134,47 +165,40 @@ impl<'a> Device<'a> for Surveyor {
         if pixels > self.pixels {
             self.too_large = Some(pixels);
         }
-        if let Image::Raster(raster) = &image {
-            self.is_damaged |= is_corrupt(raster.stream(), self.most_bytes);
-        }
-        let is_changed = props.soft_mask.is_some()
-            || props.blend_mode != BlendMode::Normal
-            || self.clips.iter().chain(&self.groups).any(|changes| *changes);
-        // The image is a square of one point, as the library hands it over: one unit per pixel of it.
-        let placed = placement(&image, props.transform);
-        let Some(placed) = placed else { return };
-        let area = placed.rect.intersect(self.shown).area();
-        self.covered += area;
-        let (wide, high) =
-            if placed.turned { (image.height(), image.width()) } else { (image.width(), image.height()) };
-        if area >= COUNTS * self.shown.area() {
-            let (across, down) =
-                (f64::from(wide) / placed.rect.width(), f64::from(high) / placed.rect.height());
-            self.finest = self.finest.max(across.max(down));
-        }
-        if area < COVERS * self.shown.area() {
+        // The library hands an image over with one unit per pixel of it.
+        let Some(placed) = placement(&image, props.transform) else { return };
+        self.cover(&placed);
+        let on_page = placed.rect.intersect(self.shown);
+        if !placed.square || on_page.area() < COVERS * self.shown.area() {
             return;
         }
-        self.scan = Some(Scan {
-            across: (f64::from(wide) / placed.rect.width()) as f32,
-            down: (f64::from(high) / placed.rect.height()) as f32,
-        });
-        let whole = placed.rect.area() * COVERS <= self.shown.area() && !is_changed;
-        if let (Image::Raster(raster), true, true) = (&image, placed.upright, whole) {
+        self.scan = Some(placed.density);
+        let pixel = 1.0 / f64::from(placed.density.across.min(placed.density.down));
+        let covers_paper = on_page == on_page.union(self.shown.inset(-pixel));
+        let room = self.shown.inset((OVERHANG * self.shown.width(), OVERHANG * self.shown.height()));
+        let as_it_is = props.soft_mask.is_none()
+            && props.blend_mode == BlendMode::Normal
+            && self.shows(on_page, pixel)
+            && (covers_paper || !self.coloured_paper)
+            && placed.rect.intersect(room) == placed.rect;
+        if let (Image::Raster(raster), true, true) = (&image, placed.upright, as_it_is) {
             self.copyable = copyable(raster, self.pixels);
         }
     }
 
+    fn push_clip_rect(&mut self, rect: &Rect) {
+        self.clips.push(Clip { rect: *rect, whole: true });
+    }
+
     fn push_clip_path(&mut self, clip: &ClipPath) {
-        use hayro::kurbo::Shape;
-        let (around, shown) = (clip.path.bounding_box(), self.shown.inset(-UNSEEN));
-        let is_rect = clip.path.area().abs() >= 0.999 * around.area();
-        let is_around = around.union(shown) == around;
-        self.clips.push(!(is_rect && is_around));
+        let rect = clip.path.bounding_box();
+        // Four sides and all of the area between them.
+        let whole = clip.path.elements().len() <= 6 && clip.path.area().abs() >= 0.999_999 * rect.area();
+        self.clips.push(Clip { rect, whole });
     }
 
     fn push_transparency_group(&mut self, opacity: f32, mask: Option<SoftMask<'a>>, blend: BlendMode) {
-        self.groups.push(opacity < 1.0 || mask.is_some() || blend != BlendMode::Normal);
+        self.groups.push(opacity >= 1.0 && mask.is_none() && blend == BlendMode::Normal);
     }
 
     fn pop_clip(&mut self) {
@@ -186,25 +210,42 @@ impl<'a> Device<'a> for Surveyor {
     }
 }
 
+fn is_white(paint: &Paint<'_>) -> bool {
+    matches!(paint, Paint::Color(colour) if colour.to_rgba().to_rgba8() == [255; 4])
+}
+
 struct Placement {
+    /// What is around it.
     rect: Rect,
-    turned: bool,
+    /// What it covers, which is less if it lies askew.
+    area: f64,
+    density: Density,
+    /// Its sides run along those of the page.
+    square: bool,
     upright: bool,
 }
 
-/// Where an image falls on the page; none if it is skewed.
+/// Where an image falls on the page; none if it has no extent there.
 fn placement(image: &Image<'_, '_>, transform: Affine) -> Option<Placement> {
     let [a, b, c, d, _, _] = transform.as_coeffs();
     let straight = b.abs() + c.abs() < 1e-3 * (a.abs() + d.abs());
     let turned = a.abs() + d.abs() < 1e-3 * (b.abs() + c.abs());
-    if !straight && !turned {
-        return None;
-    }
     let unit = Rect::new(0.0, 0.0, f64::from(image.width()), f64::from(image.height()));
     let rect = transform.transform_rect_bbox(unit);
-    (rect.width() > 0.0 && rect.height() > 0.0).then_some(Placement {
+    let (along, beside) = ((1.0 / a.hypot(b)) as f32, (1.0 / c.hypot(d)) as f32);
+    if !(rect.area() > 0.0 && along.is_finite() && beside.is_finite()) {
+        return None;
+    }
+    let (across, down) = match (straight, turned) {
+        (true, _) => (along, beside),
+        (_, true) => (beside, along),
+        _ => (along.max(beside), along.max(beside)),
+    };
+    Some(Placement {
         rect,
-        turned,
+        area: unit.area() * transform.determinant().abs(),
+        density: Density { across, down },
+        square: straight || turned,
         upright: straight && a > 0.0 && d > 0.0,
     })
 }
@@ -216,7 +257,7 @@ fn copyable(raster: &RasterImage<'_>, most_pixels: u64) -> Option<Copyable> {
     if stream.filters().as_slice() != [Filter::DctDecode] {
         return None;
     }
-    let altered = [&b"SMask"[..], b"Mask", b"Decode", b"DecodeParms", b"DP", b"D"];
+    let altered = [&b"SMask"[..], b"SMaskInData", b"Mask", b"Decode", b"DecodeParms", b"DP", b"D"];
     if altered.into_iter().any(|key| dict.contains_key(key)) {
         return None;
     }

@@ -7,6 +7,8 @@ mod hostile;
 mod images;
 mod jpegs;
 mod mutations;
+mod pdf_damage;
+mod pdf_scans;
 mod pdf_writer;
 mod pdfs;
 mod picture;
