@@ -1,5 +1,4 @@
 //! Entities of another server: a folder becomes a collection whose entities and files are there.
-#![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
 use std::fs;
 
