@@ -12,5 +12,5 @@ pub use crate::prompts::{BadPrompts, CustomPrompts};
 pub use crate::status::{PhaseName, Progress, Status, StatusAnswer};
 pub use crate::work::{
     ChildSaid, ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
-    MetadataRequest, Ocr, OcrText, Paying, Spent, Undone, WorkError,
+    MetadataRequest, NO_OCR, Ocr, OcrText, Paying, Spent, Undone, WorkError,
 };

@@ -46,6 +46,9 @@ pub enum Unusable {
     },
 }
 
+/// What it says at last of an image that it cannot make anything of.
+const NOT_READ: &str = "Error during processing.";
+
 impl Tesseract {
     /// Looks whether `program` is there and has `languages`.
     pub async fn find(program: &Path, languages: Languages) -> Result<Tesseract, Unusable> {
@@ -118,7 +121,14 @@ impl Tesseract {
             let last: String =
                 said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("").chars().take(300).collect();
             let how = status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"));
-            return Err(OcrError::Permanent(format!("tesseract could not read this image ({how}): {last}")));
+            let message = format!("tesseract could not read this image ({how}): {last}");
+            // Whatever else it ends with is not the image's fault: languages that are gone, too little memory.
+            let is_the_image = status.code() == Some(1) && last.trim() == NOT_READ;
+            return Err(if is_the_image {
+                OcrError::Permanent(message)
+            } else {
+                OcrError::Transient(message)
+            });
         }
         Ok(Reading { text: tidy(&text), by: self.name(), usage: Usage::default(), cost_micros: 0 })
     }

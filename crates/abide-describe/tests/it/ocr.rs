@@ -38,6 +38,26 @@ async fn what_is_no_image_is_never_read() {
     assert!(matches!(&error, OcrError::Permanent(why) if why.contains("exit code 1")), "{error}");
 }
 
+/// A program that ends otherwise may do better another time.
+#[tokio::test]
+async fn only_what_is_no_image_is_given_up_for_good() {
+    // It does what is written on an image.
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/tesseract.sh");
+    let tesseract = Tesseract::find(&program, "eng".parse().unwrap()).await.unwrap();
+    let reader = Reader::Tesseract(tesseract);
+    assert_eq!(reader.read(&image(b"echo Dear Klein")).await.unwrap().text, "Dear Klein");
+    for (does, is_for_good) in [
+        ("echo 'Error during processing.' >&2; exit 1", true),
+        ("echo 'Could not initialize tesseract.' >&2; exit 1", false),
+        ("exit 3", false),
+        ("kill -9 $$", false),
+    ] {
+        let error = reader.read(&image(does.as_bytes())).await.unwrap_err().why;
+        assert_eq!(matches!(error, OcrError::Permanent(_)), is_for_good, "{does}: {error}");
+        assert!(error.to_string().starts_with("tesseract could not read this image ("), "{does}: {error}");
+    }
+}
+
 #[tokio::test]
 async fn an_image_that_takes_too_long_is_given_up() {
     let Some(tesseract) = tesseract().await else { return };

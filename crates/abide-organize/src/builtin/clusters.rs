@@ -3,6 +3,8 @@
 //! Words weigh the more the fewer units have them; units are joined from the most alike on, as long as they are alike
 //! enough on average. How alike that is, is chosen so that the groups stand out most clearly.
 
+use super::chance::is_chance;
+use super::describe::titles;
 use super::units::Unit;
 use std::collections::BTreeMap;
 
@@ -40,7 +42,15 @@ pub(super) fn clusters(units: &[Unit<'_>]) -> Option<Found> {
             best = Some(Found { groups, clearness });
         }
     }
-    best.filter(|found| found.clearness >= FAINT)
+    let mut found = best.filter(|found| found.clearness >= FAINT)?;
+    if is_chance(units, COMMON) {
+        // Somebody who named files by what they are about did not do it by chance.
+        found.groups.retain(|group| {
+            let members: Vec<&Unit<'_>> = group.iter().map(|index| &units[*index]).collect();
+            !titles(&members, units).is_empty()
+        });
+    }
+    Some(found).filter(|found| found.groups.len() > 1)
 }
 
 /// How alike each two units are: the cosine of their weighted words.

@@ -3,6 +3,7 @@
 //! Deterministic: the same files give the same plan, in whatever order they come. It groups what clearly belongs together
 //! and leaves the rest alone; it never makes one group of everything. Every fact in a description occurs in the files.
 
+mod chance;
 mod clusters;
 mod describe;
 mod existing;

@@ -21,6 +21,8 @@ const ANSWER_TOKENS_MAX: usize = 16_384;
 /// Tokens that go with a question: the schema in words, for endpoints that take it no other way, and what was wrong with the
 /// answer before.
 const AROUND_TOKENS: usize = 500;
+/// Requests for a question whose answers are no good as a whole.
+const REQUESTS: u32 = 3;
 /// Tokens of an answer about strategy.
 const STRATEGY_TOKENS: u32 = 2_048;
 
@@ -106,7 +108,9 @@ impl AskError {
             // It was asked for again, and told what is wrong, as often as that may help.
             AskError::Model(LlmError::BadAnswer(_)) => false,
             AskError::Model(error) => error.is_retryable(),
-            AskError::Faulty(_) | AskError::Waits | AskError::Answers(_) => true,
+            // So was it here.
+            AskError::Faulty(_) => false,
+            AskError::Waits | AskError::Answers(_) => true,
         }
     }
 }
@@ -145,10 +149,8 @@ pub struct Organized {
 pub async fn organize(asking: Asking<'_>, guidance: Option<&str>) -> Result<Organized, AskError> {
     let names: Vec<&str> = asking.files.iter().map(|file| file.name.as_str()).collect();
     let prompt = prompt::organize(asking.question(asking.files), guidance)?;
-    let asked = asking.ask(organize_ask(&prompt, asking.files)).await?;
-    let (first, paid) = asking.judge(asked, &names).await?;
-    let mut organized =
-        Organized { checked: first, truncation: prompt.truncation, paid: paid.0, model: paid.1 };
+    let (first, paid, model) = asking.first(organize_ask(&prompt, asking.files), &names).await?;
+    let mut organized = Organized { checked: first, truncation: prompt.truncation, paid, model };
     if organized.checked.missing.is_empty() {
         return Ok(organized);
     }
@@ -251,18 +253,38 @@ impl<'a> Asking<'a> {
         self.answers.paid(bill, answer).await
     }
 
+    /// Asks for groups until an answer is good as a whole, each time saying what was wrong with the one before.
+    async fn first(self, ask: Ask, names: &[&str]) -> Result<(Checked, Paid, String), AskError> {
+        let (mut question, mut paid, mut wrong) = (ask.clone(), Paid::default(), None);
+        loop {
+            let asked = match (self.ask(question).await, wrong) {
+                // There is no money for another: the first is not paid for again and again.
+                (Err(AskError::Waits | AskError::Cap { .. }), Some(fault)) => {
+                    return Err(AskError::Faulty(fault));
+                }
+                (asked, _) => asked?,
+            };
+            let model = asked.answer.model.clone();
+            paid = paid.plus(asked.paid());
+            let fault = match self.judge(asked, names).await? {
+                Ok(checked) => return Ok((checked, paid, model)),
+                Err(fault) if paid.calls >= REQUESTS => return Err(AskError::Faulty(fault)),
+                Err(fault) => fault,
+            };
+            let user = format!("{}\n\n---\n\nThe last answer could not be used: {fault}.", ask.user);
+            (question, wrong) = (Ask { user, ..ask.clone() }, Some(fault));
+        }
+    }
+
     /// Checks an answer, and keeps it before anything is done with it.
-    async fn judge(self, asked: Asked, names: &[&str]) -> Result<(Checked, (Paid, String)), AskError> {
+    async fn judge(self, asked: Asked, names: &[&str]) -> Result<Result<Checked, Fault>, AskError> {
         let said: Result<Said, _> = serde_json::from_value(asked.answer.value.clone());
         let checked = said.map(|said| check(names, &said));
         let fault = checked.as_ref().ok().and_then(|checked| checked.faults.first().copied());
         let is_good = checked.is_ok() && fault.is_none();
         self.keep(&asked, if is_good { Worth::Keeping } else { Worth::Nothing }).await?;
         let checked = checked.map_err(|error| LlmError::BadAnswer(error.to_string()))?;
-        match fault {
-            Some(fault) => Err(AskError::Faulty(fault)),
-            None => Ok((checked, (asked.paid(), asked.answer.model))),
-        }
+        Ok(fault.map_or(Ok(checked), Err))
     }
 
     /// Asks about the files that an answer left out.

@@ -106,7 +106,7 @@ impl Judge {
         let mut finish = if error.is_retryable() && !is_last {
             let retry = wait_ms.map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
             AttemptEnd::Error { reason: error.to_string(), retry }.into()
-        } else if error.is_retryable() && !matches!(error, JudgeError::Ask(AskError::Faulty(_))) {
+        } else if error.is_retryable() {
             done(&Judged::Failed { reason: error.to_string() })
         } else {
             done(&Judged::Hopeless { reason: error.to_string() })

@@ -84,6 +84,34 @@ fn nothing_is_grouped_in_the_noise() {
     assert_eq!((noise.name, plan(&noise).groups), ("noise", Vec::new()));
 }
 
+/// Texts of words that are drawn from one vocabulary: some pairs share several, and mean nothing by it.
+#[test]
+fn nothing_is_grouped_that_chance_made_alike() {
+    let mut drawn = 7_u64;
+    let mut below = |bound: u64| {
+        drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (drawn >> 33) % bound
+    };
+    for (files, words, vocabulary) in
+        [(25, 30, 900), (25, 15, 900), (12, 40, 500), (40, 60, 3_000), (25, 30, 200)]
+    {
+        for round in 0..4 {
+            let mut letters = |length: u64| -> String {
+                (0..length).map(|_| char::from(b'a' + u8::try_from(below(26)).unwrap())).collect()
+            };
+            let all: Vec<String> = (0..vocabulary).map(|_| letters(7)).collect();
+            let noise: Vec<InputFile> = (0..files)
+                .map(|file| {
+                    let text: Vec<&str> =
+                        (0..words).map(|_| all[below(vocabulary) as usize].as_str()).collect();
+                    InputFile::text(format!("{}.txt", all[file]), text.join(" "))
+                })
+                .collect();
+            assert_eq!(organize(&noise).groups, [], "{files} of {words} of {vocabulary}, {round}");
+        }
+    }
+}
+
 #[test]
 fn the_order_of_files_does_not_matter() {
     for collection in all() {

@@ -358,6 +358,29 @@ async fn an_answer_that_can_never_be_used_is_paid_for_and_given_up() {
     rig.engine.stop().await;
 }
 
+/// So it is if its form is as asked for, and it is about other files.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_about_no_file_is_asked_for_three_times_and_given_up() {
+    let foreign = || Some(Play::Says(by_letter(&["ghost.txt".to_owned()]).to_string()));
+    let (payload, asked, rig, before) = through(move |_| foreign()).await;
+    assert_eq!((payload.status, payload.retryable), (CallbackStatus::Error, Some(false)), "{payload:?}");
+    let said = "the model's answer cannot be used: none of the names is a file of the directory";
+    assert_eq!((payload.error.as_deref(), asked.len(), payload.spend.llm_calls), (Some(said), 3, 3));
+    let is_told = |question: &Question| {
+        question.user.contains("could not be used: none of the names is a file of the directory")
+    };
+    assert_eq!(asked.iter().map(is_told).collect::<Vec<_>>(), [false, true, true]);
+    assert_eq!(tree(&rig, &before).await.groups.len(), 0);
+    rig.engine.stop().await;
+
+    // Told what is wrong, it may do better.
+    let first = move |question: &Question| foreign().filter(|_| question.number == 0);
+    let (payload, asked, rig, _) = through(first).await;
+    assert_eq!((payload.status, asked.len()), (CallbackStatus::Success, 2), "{payload:?}");
+    assert_eq!((groups_of(&payload).len(), payload.spend.llm_calls), (3, 2));
+    rig.engine.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn asked_and_answered_at_once_with_whose_fault_it_is() {
     let request = |prompt: Option<String>| OrganizeRequest {

@@ -9,11 +9,9 @@ use crate::orders::{OCR, OcrDone, OcrOrder, SNAPSHOT, SnapshotOrder};
 use crate::refusal::No;
 use crate::rows;
 use crate::status::PhaseName;
-use crate::work::NO_OCR;
 use abide_core::job::{JobOutcome, JobState};
 use abide_core::limits::cut_reason;
 use abide_engine::Halt;
-use abide_organize::REF_SUFFIX;
 
 /// The job that makes the version.
 const PUBLISH: &str = "publish";
@@ -155,10 +153,6 @@ impl OcrPhase {
             }
             Ok(OcrDone::Already) => flow.state.files.ocr_read += 1,
             Ok(OcrDone::Unreadable { reason }) => {
-                if reason != NO_OCR {
-                    let name = filename.strip_suffix(REF_SUFFIX).unwrap_or(filename);
-                    flow.state.note(format!("{}/{name} cannot be read: {}", node.path, cut_reason(&reason)));
-                }
                 file.error = Some(cut_reason(&reason).to_owned());
                 flow.state.files.ocr_failed += 1;
             }

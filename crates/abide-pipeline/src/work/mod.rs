@@ -17,11 +17,12 @@ pub use doers::{
     ChildSaid, ChildText, Describe, DescribeRequest, Described, Doing, Extracted, Image, Images, Metadata,
     MetadataRequest, Ocr, OcrText, Paying, Spent, Undone, WorkError,
 };
+pub use ocr::NO_OCR;
 
 pub(crate) use discover::Discover;
 pub(crate) use dispatch::{Dispatch, DispatchAway};
 pub(crate) use look::Look;
-pub(crate) use ocr::{NO_OCR, ReadImage};
+pub(crate) use ocr::ReadImage;
 pub(crate) use snapshot::{Snapshot, Target, keep};
 pub(crate) use start::Start;
 pub(crate) use writing::{What, WriteNode};

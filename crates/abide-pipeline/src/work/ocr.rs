@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use std::pin::Pin;
 
 /// Why no image is read if nobody reads any.
-pub(crate) const NO_OCR: &str = "no OCR is configured";
+pub const NO_OCR: &str = "no OCR is configured";
 
 /// Reads images.
 #[derive(Clone)]

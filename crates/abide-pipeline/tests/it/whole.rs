@@ -102,11 +102,13 @@ fn an_image_that_was_not_read_this_time_makes_its_directory_fail() {
     let failed = rig.node("/not").node;
     assert_eq!(failed.phase_errors["ocr"], "images could not be read: nobody answers");
     assert!(failed.description_complete && rig.node("/torn").node.phase_errors.is_empty());
-    for note in [
-        "ocr failed for /not: images could not be read: nobody answers",
-        "/torn/bad.jpg cannot be read: it is torn",
-    ] {
-        assert!(status.notes.iter().any(|said| said == note), "{:?}", status.notes);
+    assert_eq!(status.notes[0], "ocr failed for /not: images could not be read: nobody answers");
+    for (path, name, why) in [("/torn", "bad.jpg", "it is torn"), ("/not", "tired.jpg", "nobody answers")] {
+        let refs = rig.node(path).refs;
+        let unread: Vec<_> = refs.iter().filter(|file| file.error.is_some()).collect();
+        assert_eq!(unread.len(), 1, "{refs:?}");
+        assert_eq!(unread[0].filename, format!("{name}.ref.json"));
+        assert_eq!(unread[0].error.as_deref(), Some(why));
     }
     rig.check_counters();
 }

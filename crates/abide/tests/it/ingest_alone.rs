@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::ingest::{contents, document, with_papers};
 use crate::ingest_stages::files_below;
 use crate::place::Place;
+use crate::scans::script;
 
 /// The example with conversions that never end.
 fn endless() -> Place {
@@ -84,6 +85,32 @@ fn what_was_begun_for_nothing_is_swept() {
     let summary = document(place.run("ingest papers --data-dir data --json"));
     assert_eq!(summary["new"], 15, "{summary}");
     assert_eq!(files_below(&place.path("work/data/buckets/staging")), Vec::<std::path::PathBuf>::new());
+}
+
+/// A file that is removed before it is kept costs nobody else anything.
+#[test]
+fn a_file_that_goes_away_meanwhile_fails_alone() {
+    const LETTER: &str = "letters/brandt_1886-04-08.txt";
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    // What is in staging is the file itself, or a copy of it that shares its blocks.
+    let text = format!(
+        "#!/bin/sh\nrm -f '{}' '{}'/*/{LETTER}\nexec '{}' worker \"$@\"\n",
+        place.path("work/papers").join(LETTER).display(),
+        place.path("work/data/buckets/staging/staging").display(),
+        env!("CARGO_BIN_EXE_abide")
+    );
+    let program = script(&place, "removing", &text);
+    let place = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().expect("UTF-8"));
+    let run = place.run("ingest papers --data-dir data --json");
+    assert_eq!(run.code, Some(4), "{run}");
+    let summary: Value = serde_json::from_str(&run.stdout).expect("a document");
+    assert_eq!((&summary["new"], &summary["unchanged"]), (&json!(21), &json!(0)), "{summary}");
+    let failed = summary["failed"].as_array().expect("files");
+    assert_eq!((failed.len(), &failed[0]["file"]), (1, &json!(LETTER)), "{failed:?}");
+    let reason = failed[0]["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("it went away while it was brought in: "), "{reason}");
+    let again = document(place.run("ingest papers --data-dir data --json"));
+    assert_eq!((&again["tree"], &again["unchanged"]), (&summary["tree"], &json!(21)));
 }
 
 /// Gives everything below a folder to somebody.

@@ -127,3 +127,38 @@ fn what_a_model_failed_at_is_done_by_the_next_run() {
     assert_eq!(KINDS.map(|kind| model.asked(kind)), asked, "everything is done");
     assert!(asked[0].iter().all(|count| *count == 1), "no image is read twice: {asked:?}");
 }
+
+#[test]
+fn images_that_a_model_did_not_read_are_named_and_read_by_the_next_run() {
+    let model = Model::start();
+    let place = with_model(&model).env("MAX_DIRECTORY_RETRIES", "1");
+    model.blind(true);
+    let failed = place.run("ingest papers --data-dir data --json");
+    assert_eq!(failed.code, Some(4), "{failed}");
+    assert!(failed.stderr.contains("the same command tries again"), "{failed}");
+    let summary: serde_json::Value = serde_json::from_str(&failed.stdout).expect("a document");
+    let images = model.asked(Kind::Reading).len();
+    let unread = summary["failed"].as_array().expect("files");
+    assert_eq!(unread.len(), images, "{unread:?}");
+    for left in unread {
+        let file = left["file"].as_str().expect("a path");
+        let parts = parts(&summary["tree"]);
+        let is_there = |(path, (_, files)): (&String, &(String, Vec<String>))| {
+            files.iter().any(|name| format!("{path}/{name}") == format!("/papers/{file}"))
+        };
+        assert!(parts.iter().any(is_there), "{file} is nowhere in {parts:?}");
+        assert!(left["reason"].as_str().is_some_and(|reason| reason.contains("401")), "{left}");
+    }
+    let found = |place: &Place| {
+        let found = document(place.run("collection search papers Zanzibar --data-dir data --json"));
+        found["hits"].as_array().expect("hits").len()
+    };
+    assert_eq!(found(&place), 0);
+
+    model.blind(false);
+    ingest(&place);
+    assert_eq!(found(&place), images);
+    let asked = model.asked(Kind::Reading);
+    ingest(&place);
+    assert_eq!(model.asked(Kind::Reading), asked, "everything is read");
+}

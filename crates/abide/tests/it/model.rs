@@ -28,6 +28,8 @@ struct Seen {
     holding: Option<Kind>,
     /// Everything but reading is answered with an error.
     is_failing: bool,
+    /// Reading is refused.
+    is_blind: bool,
     /// Questions that got none.
     held: u32,
     count: u64,
@@ -65,6 +67,11 @@ impl Model {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).is_failing = is_failing;
     }
 
+    /// From now on it refuses to read, or does not.
+    pub(crate) fn blind(&self, is_blind: bool) {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).is_blind = is_blind;
+    }
+
     /// Waits until a question is held and nothing else is asked any more, and says how many are held.
     pub(crate) fn wait_until_held(&self) -> usize {
         let (seen, changed) = &*self.seen;
@@ -90,18 +97,22 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
     let Some(body) = read(&stream) else { return };
     let (kind, question) = question(&body);
     let (seen, changed) = shared;
-    let (is_held, is_failing) = {
+    let (is_held, no) = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         *seen.asked.entry((kind, question.clone())).or_default() += 1;
         seen.count += 1;
         let is_held = seen.holding == Some(kind);
         seen.held += u32::from(is_held);
         changed.notify_all();
-        (is_held, seen.is_failing && kind != Kind::Reading)
+        let no = match kind {
+            Kind::Reading => seen.is_blind.then_some("401 Unauthorized"),
+            _ => seen.is_failing.then_some("500 Internal Server Error"),
+        };
+        (is_held, no)
     };
-    if is_failing {
-        let reply = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let _sent = (&stream).write_all(reply);
+    if let Some(status) = no {
+        let reply = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        let _sent = (&stream).write_all(reply.as_bytes());
         return;
     }
     if is_held {

@@ -8,14 +8,16 @@ use abide_collections::limits::UNFINISHED;
 use abide_collections::snapshot::{directories, directory_id, directory_of};
 use abide_collections::{Branch, Tree, Unfinished};
 use abide_entities::EntityId;
+use abide_organize::REF_SUFFIX;
 use abide_organize::contract::ExistingGroup;
-use abide_pipeline::contract::{NodesAnswer, ProcessingConfig, Status, StatusAnswer};
+use abide_pipeline::contract::{NO_OCR, NodeDocument, NodesAnswer, ProcessingConfig, Status, StatusAnswer};
 use serde_json::{Value, json};
 
 use super::Going;
 use super::intent::Intent;
 use super::plan::Known;
 use super::progress::Progress;
+use crate::commands::preprocess::Left;
 use crate::failure::Failure;
 use crate::reach::Path;
 
@@ -32,6 +34,10 @@ pub(super) struct Spent {
     pub(super) notes: Vec<String>,
     /// Entities that something failed for.
     pub(super) unfinished: BTreeMap<EntityId, Unfinished>,
+    /// Images that were not read, by the entity that has them.
+    pub(super) unread: Vec<(EntityId, Left)>,
+    /// How many more there are.
+    pub(super) unread_more: u64,
 }
 
 impl Spent {
@@ -40,6 +46,21 @@ impl Spent {
         self.tokens += other.tokens;
         self.notes.extend(other.notes);
         self.unfinished.extend(other.unfinished);
+        self.unread.extend(other.unread);
+        self.unread_more += other.unread_more;
+    }
+
+    /// Images that were not read, each where it is in the tree.
+    pub(super) fn unread(&self, tree: &Tree) -> impl Iterator<Item = Left> {
+        let place = |(id, left): &(EntityId, Left)| {
+            let path = format!("{}/{}", tree.path(id), left.file);
+            Left { file: path.trim_start_matches('/').to_owned(), reason: left.reason.clone() }
+        };
+        let more = (self.unread_more > 0).then(|| Left {
+            file: format!("{} more images", self.unread_more),
+            reason: "they were not read".to_owned(),
+        });
+        self.unread.iter().map(place).chain(more)
     }
 }
 
@@ -216,8 +237,9 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
         None => {
             let unfinished =
                 if last.directories_failed > 0 { unfinished(going, batch).await? } else { BTreeMap::new() };
+            let (unread, unread_more) = unread(going, batch, last.files.ocr_failed).await?;
             let (cost_usd, tokens) = (last.cost.cost_usd, last.cost.tokens);
-            Ok(Spent { cost_usd, tokens, notes: last.notes, unfinished })
+            Ok(Spent { cost_usd, tokens, notes: last.notes, unfinished, unread, unread_more })
         }
     }
 }
@@ -240,4 +262,35 @@ async fn unfinished(going: &Going<'_>, batch: &str) -> Result<BTreeMap<EntityId,
             None => return Ok(found),
         }
     }
+}
+
+/// Images of a batch that were not read, and how many more there are. If nobody reads images, that was said before.
+async fn unread(going: &Going<'_>, batch: &str, count: u64) -> Result<(Vec<(EntityId, Left)>, u64), Failure> {
+    let (mut found, mut after) = (Vec::new(), None);
+    if count == 0 {
+        return Ok((found, 0));
+    }
+    loop {
+        let nodes = Path::of(["orchestrator", "batches", batch, "nodes"]).with("after", after);
+        let page: NodesAnswer = going.client.get(&nodes).await?;
+        for node in page.nodes.into_iter().filter(|node| node.ref_count > 0) {
+            let Some(pi) = node.pi else { continue };
+            let node = Path::of(["orchestrator", "batches", batch, "nodes", &node.place.to_string()]);
+            let node: NodeDocument = going.client.get(&node).await?;
+            for (file, reason) in node.refs.into_iter().filter_map(|file| Some((file.filename, file.error?)))
+            {
+                if reason == NO_OCR {
+                    return Ok((Vec::new(), 0));
+                }
+                let file = file.strip_suffix(REF_SUFFIX).unwrap_or(&file).to_owned();
+                found.push((pi.clone(), Left { file, reason }));
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    let more = count.saturating_sub(found.len() as u64);
+    Ok((found, more))
 }

@@ -19,7 +19,7 @@ use reqwest::Url;
 use super::Going;
 use super::intent::Intent;
 use super::plan::{Known, Plan};
-use crate::commands::preprocess::folder::Folder;
+use crate::commands::preprocess::folder::{File, Folder};
 use crate::commands::preprocess::{Left, convert, ends};
 use crate::failure::Failure;
 use crate::reach::Path;
@@ -36,7 +36,10 @@ pub(super) async fn decide(going: &Going<'_>, plan: &Plan, batch: &str) -> Resul
     if !part.files.is_empty() {
         convert(going.client, &going.staging, &part, batch, going.order.output).await?;
         failed = ends(going.client, batch, &part).await?.1;
-        incoming = kept(going, &part, batch).await?;
+        let Kept { files, lost } = kept(going, &part, batch).await?;
+        failed.retain(|left| !lost.contains_key(&left.file));
+        failed.extend(lost.into_iter().map(|(file, reason)| Left { file, reason }));
+        incoming = files;
     }
     // What somebody moved or renamed meanwhile is known.
     let known = going.files().await?;
@@ -62,8 +65,10 @@ pub(super) async fn decide(going: &Going<'_>, plan: &Plan, batch: &str) -> Resul
         put.insert(path, file);
     }
     put.extend(plan.touched(&known));
-    let (new, edited) = (plan.changes.new.len(), plan.changes.edited.len());
-    Ok(Intent { tree, put, gone, new, edited, again: BTreeMap::new(), failed })
+    let brought = |paths: &BTreeSet<String>| paths.iter().filter(|path| put.contains_key(*path)).count();
+    let (new, edited) = (brought(&plan.changes.new), brought(&plan.changes.edited));
+    let left = plan.changes.brought().count() - new - edited;
+    Ok(Intent { tree, put, gone, new, edited, left, again: BTreeMap::new(), failed })
 }
 
 /// The folder with the files that are brought in.
@@ -75,38 +80,58 @@ pub(super) fn part(folder: &Folder, plan: &Plan) -> Folder {
     Folder { root, files, bytes, device, skipped: Vec::new(), unusable: Vec::new(), closed: Vec::new() }
 }
 
-/// What became of each file, as blobs.
-async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Vec<Incoming>, Failure> {
-    let paths: BTreeMap<Place, &str> = part
-        .files
-        .iter()
-        .enumerate()
-        .map(|(at, file)| (Place::of_input(at as u64), file.path.as_str()))
-        .collect();
-    let mut made: BTreeMap<&str, Vec<(String, ContentId)>> = BTreeMap::new();
+/// What became of files.
+struct Kept {
+    /// Those that are kept, as blobs.
+    files: Vec<Incoming>,
+    /// Those that went away or changed before they were, with the reason: they are in what the next run does.
+    lost: BTreeMap<String, String>,
+}
+
+/// Keeps what became of each file.
+async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Kept, Failure> {
+    let places: BTreeMap<Place, &File> =
+        part.files.iter().enumerate().map(|(at, file)| (Place::of_input(at as u64), file)).collect();
+    let (mut made, mut lost) = (BTreeMap::<&str, Vec<(String, ContentId)>>::new(), BTreeMap::new());
     let mut after: Option<Place> = None;
     loop {
         let files = Path::of(["preprocess", "batches", batch, "files"]);
         let page: OutputAnswer =
             going.client.get(&files.with("after", after.as_ref().map(Place::as_str))).await?;
         let known = page.output.iter().zip(&page.places);
-        let known = known.filter_map(|(file, place)| Some((file, *paths.get(&place.input())?)));
-        let keeps: Vec<_> =
-            known
-                .map(|(file, path)| async move {
-                    Ok::<_, Failure>((path, &file.file_name, keep(going, file).await?))
-                })
-                .collect();
+        let known = known.filter_map(|(file, place)| Some((file, *places.get(&place.input())?)));
+        let keeps: Vec<_> = known
+            .map(|(made, file)| async move {
+                match keep(going, made).await {
+                    Ok(cid) => Ok((file, Ok((made.file_name.clone(), cid)))),
+                    Err(failure) => became(part, file).map_or(Err(failure), |reason| Ok((file, Err(reason)))),
+                }
+            })
+            .collect();
         let kept: Vec<_> = stream::iter(keeps).buffered(KEPT_AT_ONCE).try_collect().await?;
-        for (path, name, cid) in kept {
-            made.entry(path).or_default().push((name.clone(), cid));
+        for (file, kept) in kept {
+            match kept {
+                Ok(kept) => made.entry(&file.path).or_default().push(kept),
+                Err(reason) => drop(lost.insert(file.path.clone(), reason)),
+            }
         }
         match page.next {
             Some(next) => after = Some(next),
             None => break,
         }
     }
-    Ok(made.into_iter().map(|(path, made)| Incoming { path: path.to_owned(), made }).collect())
+    let made = made.into_iter().filter(|(path, _)| !lost.contains_key(*path));
+    let files = made.map(|(path, made)| Incoming { path: path.to_owned(), made }).collect();
+    Ok(Kept { files, lost })
+}
+
+/// What became of a file since the folder was looked at; none if it is as it was.
+fn became(part: &Folder, file: &File) -> Option<String> {
+    match part.again(file) {
+        Ok(now) if now.bytes == file.bytes && now.modified_ms == file.modified_ms => None,
+        Ok(_) => Some("it changed while it was brought in: the same command brings it in".to_owned()),
+        Err(error) => Some(format!("it went away while it was brought in: {error}")),
+    }
 }
 
 /// Keeps a file of staging as a blob.

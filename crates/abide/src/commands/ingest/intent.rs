@@ -28,6 +28,9 @@ pub(super) struct Intent {
     pub(super) new: usize,
     /// How many have another content.
     pub(super) edited: usize,
+    /// How many of the new and edited ones could not be brought in.
+    #[serde(default)]
+    pub(super) left: usize,
     /// Entities that are done again although nothing of them changes.
     #[serde(default)]
     pub(super) again: BTreeMap<EntityId, Unfinished>,

@@ -190,6 +190,8 @@ struct Ran {
     new: usize,
     edited: usize,
     removed: usize,
+    /// New or edited, and not brought in.
+    left: usize,
     failed: Vec<Left>,
 }
 
@@ -198,6 +200,7 @@ impl Ran {
     fn add(&mut self, intent: Intent) {
         self.new += intent.new;
         self.edited += intent.edited;
+        self.left += intent.left;
         self.removed += intent.gone.len();
         self.failed.extend(intent.failed);
     }
@@ -236,16 +239,24 @@ impl Going<'_> {
             self.save_files(plan.touched(&self.files().await?), &BTreeSet::new()).await?;
         }
         let tree = Tree::read(self.entities.as_ref(), &collection.root_pi).await?;
-        let failed =
-            ran.failed.into_iter().chain(look::unusable(self.order.folder).cloned()).chain(plan.left);
+        let unread: Vec<Left> = ran.spent.unread(&tree).collect();
+        let mut failed: Vec<Left> = ran
+            .failed
+            .into_iter()
+            .chain(look::unusable(self.order.folder).cloned())
+            .chain(plan.left)
+            .collect();
+        // What is said of a file that could not be converted is enough.
+        let named: BTreeSet<String> = failed.iter().map(|left| left.file.clone()).collect();
+        failed.extend(unread.into_iter().filter(|left| !named.contains(&left.file)));
         Ok(Summary {
             collection: self.order.name.to_owned(),
             root_pi: collection.root_pi.to_string(),
             new: ran.new,
             edited: ran.edited,
             removed: ran.removed,
-            unchanged: plan.found.len().saturating_sub(ran.new + ran.edited),
-            failed: failed.collect(),
+            unchanged: plan.found.len().saturating_sub(ran.new + ran.edited + ran.left),
+            failed,
             unfinished: ran.spent.unfinished.len(),
             notes: ran.spent.notes.into_iter().chain(self.special()).collect(),
             cost_usd: ran.spent.cost_usd,

@@ -79,7 +79,7 @@ async fn stage(staging: &Bucket, folder: &Folder, batch: &str) -> Result<Value, 
             let source = folder.root.join(&file.path);
             match staging.put_reference(&key, &source, file.content_type).await {
                 // One that went away meanwhile fails alone.
-                Err(_) if !source.exists() => Ok(()),
+                Err(_) if std::fs::File::open(&source).is_err() => Ok(()),
                 put => put.map(drop),
             }
         })

@@ -168,6 +168,12 @@ impl Folder {
         Ok(self)
     }
 
+    /// A file as it is now.
+    pub(in crate::commands) fn again(&self, file: &File) -> io::Result<File> {
+        let metadata = fs::File::open(self.root.join(&file.path))?.metadata()?;
+        Ok(File::of(file.path.clone(), metadata.len(), modified_ms(&metadata)))
+    }
+
     /// Files that a phase takes.
     pub(in crate::commands) fn convertible(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_convertible())
@@ -245,6 +251,9 @@ fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Strin
     if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
         return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());
     }
-    let modified_ms = metadata.mtime() * 1_000 + metadata.mtime_nsec() / 1_000_000;
-    Ok(File::of(relative.to_owned(), metadata.len(), modified_ms))
+    Ok(File::of(relative.to_owned(), metadata.len(), modified_ms(metadata)))
+}
+
+fn modified_ms(metadata: &fs::Metadata) -> i64 {
+    metadata.mtime() * 1_000 + metadata.mtime_nsec() / 1_000_000
 }
