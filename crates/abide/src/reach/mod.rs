@@ -111,6 +111,9 @@ impl Reach {
     }
 }
 
+/// How often something is asked again of which is not known whether it was done.
+const UNKNOWN: u32 = 5;
+
 /// The work within reach for as long as a command needs it: whoever owned the directory may end meanwhile.
 pub(crate) struct Way<'a> {
     config: &'a Config,
@@ -131,9 +134,14 @@ impl<'a> Way<'a> {
         &mut self,
         ask: impl AsyncFn(&Client) -> Result<T, ReachError>,
     ) -> Result<T, Failure> {
+        let mut unknown = 0;
         loop {
             match (ask(self.reach.client()).await, &self.reach) {
-                (Err(error), Reach::Server(_)) if error.is_of_an_end() => {
+                // A store that fails leaves things unknown, too, and does so again.
+                (Err(error), Reach::Server(_))
+                    if error.is_of_an_end() || (error.leaves_unknown() && unknown < UNKNOWN) =>
+                {
+                    unknown += u32::from(error.leaves_unknown());
                     *self = Way::open(self.config, self.missing).await?;
                 }
                 (answer, _) => return Ok(answer?),

@@ -96,6 +96,11 @@ impl ReachError {
             | ReachError::Client(_) => false,
         }
     }
+
+    /// Whether it is not known if what was asked was done, as when whoever was asked ended meanwhile.
+    pub(crate) fn leaves_unknown(&self) -> bool {
+        matches!(self, ReachError::Refused { code, .. } if code == "outcome_unknown")
+    }
 }
 
 /// A server that does not let this command in.

@@ -123,7 +123,8 @@ fn at_a_terminal_each_phase_has_a_bar() {
         return;
     };
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    for bar in ["TIFFs  [==============================] 2/2", "images [==============================] 2/2"]
+    for bar in
+        ["TIFFs  [==============================] 2/2", "images   [==============================] 2/2"]
     {
         assert!(shown.contains(bar), "{shown}");
     }
