@@ -34,7 +34,7 @@ impl Shelf {
         }
     }
 
-    async fn remembered(&self, name: &str) -> Result<Collection, ShelfError> {
+    pub(crate) async fn remembered(&self, name: &str) -> Result<Collection, ShelfError> {
         match self.ask(&Call::Get { name: name.to_owned() }).await? {
             Reply::Collection(Some(collection)) => Ok(*collection),
             Reply::Collection(None) => Err(No::Unknown(name.to_owned()).into()),
@@ -125,7 +125,7 @@ impl Shelf {
         if self.entities.get(part).await?.parent_pi.as_ref() != Some(into) {
             self.pin(begun, part).await?;
             let come = |shown: &Shown| {
-                Some(Append {
+                (!shown.children_pi.contains(part)).then(|| Append {
                     children_pi_add: vec![part.clone()],
                     note: Some("moved here by hand".to_owned()),
                     ..Append::onto(shown.tip)

@@ -101,7 +101,8 @@ impl Waiting {
 impl Shelf {
     /// Deletes a collection, or finishes a deletion.
     pub async fn delete(&self, name: &str) -> Result<DeletedCollection, ShelfError> {
-        self.known(name).await?;
+        // What is under way by hand goes as well.
+        self.remembered(name).await?;
         let Reply::Collection(Some(marked)) = self.ask(&Call::Delete { name: name.to_owned() }).await? else {
             return Err(ShelfError::Strange);
         };

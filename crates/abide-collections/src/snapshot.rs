@@ -10,6 +10,7 @@ use crate::part::{Part, ever_in};
 use crate::text::component_name;
 use crate::tree::{Branch, Tree};
 use abide_entities::answer::Shown;
+use abide_entities::limits::CHILDREN_AT_ONCE;
 use abide_entities::request::{Append, Create};
 use abide_entities::{ContentId, EntityError, EntityId, EntityStore, update};
 use abide_organize::REF_SUFFIX;
@@ -215,7 +216,7 @@ pub async fn apply(store: &dyn EntityStore, collection: &str, decided: &Decided)
     for (id, children) in &decided.emptied {
         let has = store.get(id).await?.children_pi;
         let gone: Vec<EntityId> = has.into_iter().filter(|child| children.contains(child)).collect();
-        for part in gone.chunks(CHANGES_AT_ONCE) {
+        for part in gone.chunks(CHILDREN_AT_ONCE) {
             update(store, id, |shown| Append {
                 children_pi_remove: part.to_vec(),
                 note: Some(match part {

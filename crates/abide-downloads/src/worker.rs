@@ -143,11 +143,16 @@ impl Downloads {
             }
         };
         let mut running = pin!(download.run_until(&self.fetcher, stop.notified(), tell));
-        let mut tick = tokio::time::interval(PROGRESS_EVERY);
-        let (mut is_stopping, mut is_paced) = (false, false);
+        let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
+        let (mut is_stopping, mut says_it_waits) = (false, false);
         loop {
             tokio::select! {
-                ended = &mut running => return ended,
+                ended = &mut running => {
+                    if says_it_waits && ended.is_ok() {
+                        note(job, &json!({}));
+                    }
+                    return ended;
+                }
                 () = job.stopped(), if !is_stopping => {
                     is_stopping = true;
                     stop.notify_one();
@@ -161,9 +166,13 @@ impl Downloads {
                 _ = tick.tick() => {
                     let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
                     if let Some(Progress { bytes, total, .. }) = latest {
+                        says_it_waits = false;
                         note(job, &json!({ "bytes": bytes, "total": total }));
-                    } else if let Some(delay_ms) = self.fetcher.crawl_delay_ms(&download.url).filter(|_| !is_paced) {
-                        is_paced = true;
+                    } else if news.borrow().is_none()
+                        && !says_it_waits
+                        && let Some(delay_ms) = self.fetcher.crawl_delay_ms(&download.url)
+                    {
+                        says_it_waits = true;
                         let seconds = delay_ms as f64 / 1e3;
                         let waits = format!("its host wants {seconds} s between two requests (robots.txt)");
                         note(job, &json!({ "waits": waits }));

@@ -186,7 +186,7 @@ impl Here<'_, '_, '_> {
         if let Some(asked) = asked {
             let is_parent = self.head.version.parent.as_ref() == Some(self.other);
             if is_parent && self.head.bond == Some(Bond::Asked(asked)) {
-                if self.head.version.children == 0 {
+                if self.head.version.ver == 1 && self.head.version.children == 0 {
                     return self.unmake(asked);
                 }
                 self.move_under(None, None)?;

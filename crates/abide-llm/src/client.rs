@@ -286,7 +286,13 @@ impl Client {
             let late = LlmError::Timeout { endpoint: base_url, timeout_ms };
             (sent.unwrap_or(Err(Miss::Lost(late, BACKOFF_MS))), aside)
         };
-        let is_lost = matches!(&reply, Err(Miss::Lost(..)));
+        // What was answered and cannot be read was paid for as well as what never came.
+        let is_lost = matches!(
+            &reply,
+            Err(Miss::Lost(..)
+                | Miss::Again(LlmError::BadAnswer(_), _)
+                | Miss::Final(LlmError::BadAnswer(_)))
+        );
         if is_lost {
             going.unanswered_micros += most_micros;
         }
@@ -360,7 +366,12 @@ impl Client {
                 LlmError::Limited { endpoint, status, wait_ms },
                 wait_ms.unwrap_or(BACKOFF_MS * 2),
             ),
-            408 | 409 | 425 | 500..=599 => {
+            // Somebody between gave up waiting; the model may be at it.
+            408 | 504 => {
+                let why = format!("it answered {status}");
+                Miss::Lost(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
+            }
+            409 | 425 | 500..=599 => {
                 let why = format!("it answered {status}");
                 Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
             }
@@ -389,10 +400,10 @@ impl Client {
             }
             _ => {}
         }
-        let (value, repaired) = match read_answer(going, &said.text) {
+        let (value, repaired) = match read_answer(going, said.text.as_deref()) {
             Ok(found) => found,
             Err(why) => {
-                going.complaint = Some(why.clone());
+                going.complaint = Some(why.chars().take(MESSAGE_CHARS).collect());
                 return Err(Miss::Again(LlmError::BadAnswer(why), 0));
             }
         };
@@ -440,7 +451,8 @@ impl fmt::Debug for Client {
 }
 
 /// The answer in `text`, and whether it was repaired.
-fn read_answer(going: &Going<'_>, text: &str) -> Result<(Value, bool), String> {
+fn read_answer(going: &Going<'_>, text: Option<&str>) -> Result<(Value, bool), String> {
+    let text = text.ok_or("it has no content")?;
     let (Some(validator), Shape::Json { schema, .. }) = (&going.validator, &going.ask.shape) else {
         let text = text.trim();
         // That nothing is written on an image is an answer.

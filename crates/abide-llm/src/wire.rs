@@ -36,7 +36,8 @@ impl Form {
 /// What a reply says.
 #[derive(Debug)]
 pub(crate) struct Said {
-    pub(crate) text: String,
+    /// None if the reply has none, which is not an empty one.
+    pub(crate) text: Option<String>,
     pub(crate) refusal: Option<String>,
     pub(crate) finish: String,
     pub(crate) model: Option<String>,
@@ -101,11 +102,11 @@ pub(crate) fn read(body: &Value) -> Result<Said, &'static str> {
     let choice = body.pointer("/choices/0").ok_or("it has no choices")?;
     let message = choice.get("message").ok_or("its choice has no message")?;
     let text = match message.get("content") {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => Some(text.clone()),
         Some(Value::Array(parts)) => {
-            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+            Some(parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect())
         }
-        Some(_) | None => String::new(),
+        Some(_) | None => None,
     };
     let string = |at: &Value, name: &str| at.get(name).and_then(Value::as_str).map(str::to_owned);
     let tokens = |name: &str| body.pointer(name).and_then(Value::as_u64).unwrap_or(0);

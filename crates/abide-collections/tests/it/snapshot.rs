@@ -98,6 +98,19 @@ async fn parts_that_are_empty_go_in_a_new_version() {
     assert_eq!(rig.lines().await, ["/: c.txt", "/letters/1887: ", "/letters: "]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn many_folders_go_at_once() {
+    let rig = rig();
+    let paths: Vec<String> =
+        (0..=abide_entities::limits::CHILDREN_AT_ONCE).map(|nth| format!("a/{nth}/x.txt")).collect();
+    let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "text")).collect();
+    rig.apply(&files, &[], &BTreeMap::new()).await;
+    rig.apply(&[("b/y.txt", "stays")], &[], &BTreeMap::new()).await;
+    let gone: Vec<&str> = paths.iter().map(String::as_str).collect();
+    rig.apply(&[], &gone, &crate::rig::each(&files)).await;
+    assert_eq!(rig.lines().await, ["/: ", "/b: y.txt"]);
+}
+
 /// People know parts by their names: a new folder is told apart from a group that has its name.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_with_the_name_of_a_group_is_told_apart() {

@@ -4,9 +4,10 @@ use super::language::Languages;
 use super::{Image, OcrError, Reading};
 use crate::limits::{SAID_BYTES, TESSERACT_ASKED, TESSERACT_MEMORY, TESSERACT_WALL, TEXT_BYTES};
 use abide_llm::Usage;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -123,7 +124,7 @@ impl Tesseract {
             let how = status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"));
             let message = format!("tesseract could not read this image ({how}): {last}");
             // Whatever else it ends with is not the image's fault: languages that are gone, too little memory.
-            let is_the_image = status.code() == Some(1) && last.trim() == NOT_READ;
+            let is_the_image = (status.code() == Some(1) && last.trim() == NOT_READ) || has_crashed(status);
             return Err(if is_the_image {
                 OcrError::Permanent(message)
             } else {
@@ -132,6 +133,12 @@ impl Tesseract {
         }
         Ok(Reading { text: tidy(&text), by: self.name(), usage: Usage::default(), cost_micros: 0 })
     }
+}
+
+/// Whether it met something that it cannot cope with, as it will again; one that was killed may have been in somebody's way.
+fn has_crashed(status: ExitStatus) -> bool {
+    let crashes = [Signal::SEGV, Signal::ABORT, Signal::FPE, Signal::ILL, Signal::BUS];
+    status.signal().is_some_and(|signal| crashes.iter().any(|crash| crash.as_raw() == signal))
 }
 
 /// What the program says to one argument.

@@ -51,6 +51,7 @@ async fn only_what_is_no_image_is_given_up_for_good() {
         ("echo 'Could not initialize tesseract.' >&2; exit 1", false),
         ("exit 3", false),
         ("kill -9 $$", false),
+        ("kill -SEGV $$", true),
     ] {
         let error = reader.read(&image(does.as_bytes())).await.unwrap_err().why;
         assert_eq!(matches!(error, OcrError::Permanent(_)), is_for_good, "{does}: {error}");

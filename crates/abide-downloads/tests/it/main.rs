@@ -178,25 +178,26 @@ async fn a_crawl_delay_keeps_the_other_jobs_of_the_host_waiting() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_waits_out_a_crawl_delay_says_so() {
-    let server = Server::start(|request| match request.path.as_str() {
+    let (let_go, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    let server = Server::start(move |request| match request.path.as_str() {
         "/robots.txt" => reply(200, &[], b"User-agent: *\nCrawl-delay: 30\n"),
-        _ => reply(200, &[], b"hello"),
+        _ => {
+            // Served when the other job, which shares the host, has said that it waits.
+            held.lock().unwrap().recv().unwrap_err();
+            reply(200, &[], b"hello")
+        }
     });
     let dir = TempDir::new().unwrap();
     let engine = start(&MemoryStore::new(), dir.path());
     let lines = ["a", "b"].map(|id| json!({"artifact_id": id, "url": server.url("/x")}));
     let new = lines.iter().map(|line| Artifact::parse(&line.to_string()).unwrap()).collect();
     let jobs: Vec<JobId> = engine.enqueue(new).await.unwrap().iter().map(|entered| entered.job()).collect();
-    // Whichever asks first is served; the other holds the host's second place until its turn.
     let said = r#"{"waits":"its host wants 30 s between two requests (robots.txt)"}"#;
-    loop {
-        let (a, b) =
-            (engine.job(jobs[0]).await.unwrap().unwrap(), engine.job(jobs[1]).await.unwrap().unwrap());
-        if [a, b].iter().any(|view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)) {
-            break;
-        }
-        tokio::task::yield_now().await;
+    for job in jobs {
+        wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
     }
+    drop(let_go);
     engine.stop().await;
 }
 

@@ -50,6 +50,9 @@ pub(super) struct Notes {
     /// What is known once they are all.
     #[serde(flatten)]
     pub(super) whole: Option<Whole>,
+    /// How notes said so before they had what is known then.
+    #[serde(default, skip_serializing)]
+    pub(super) is_complete: bool,
 }
 
 /// What is known of a file of which nothing is missing. With it the notes have all that a record has, and become the
@@ -210,7 +213,8 @@ impl Part {
     fn take_up(mut self, notes: Notes) -> Result<Part, DownloadError> {
         let path = self.folder.part_path();
         let found = doing("looking at", &path, self.file.metadata())?;
-        let is_usable = notes.whole.is_some() || notes.validators.for_resuming().is_some();
+        let is_usable =
+            notes.whole.is_some() || notes.is_complete || notes.validators.for_resuming().is_some();
         if found.len() < notes.durable || !is_usable {
             return self.clear();
         }
@@ -226,6 +230,9 @@ impl Part {
             }
         }
         (self.len, self.notes) = (notes.durable, notes);
+        if self.notes.is_complete && self.notes.whole.is_none() {
+            return self.complete().map(|(part, _)| part);
+        }
         Ok(self)
     }
 

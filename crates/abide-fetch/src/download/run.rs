@@ -127,6 +127,7 @@ impl Run<'_> {
             total: reply.announced(),
             durable: 0,
             whole: None,
+            is_complete: false,
         })
     }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How much longer than its task a worker's URLs are good: the time that it waits to be started and calls back.
-const SLACK: Duration = Duration::from_secs(15 * 60);
+const SLACK: Duration = Duration::from_secs(20 * 60);
 
 /// How long the attempt may take: for whoever finds its machine later.
 pub(super) const TIMEOUT_MS: &str = "TIMEOUT_MS";
@@ -96,7 +96,7 @@ async fn lend(service: &Service, site: &Site, order: &Order, set: &mut Environme
 }
 
 /// How long URLs are good for a task of such a length.
-pub(crate) fn lent_for(timeout_ms: i64) -> Duration {
+fn lent_for(timeout_ms: i64) -> Duration {
     Duration::from_millis(timeout_ms.unsigned_abs()) + SLACK
 }
 

@@ -38,8 +38,16 @@ struct There {
     starting: usize,
     /// Those that launches watch.
     watched: BTreeSet<String>,
-    /// Those that nobody watches, and since when that is known.
-    left: BTreeMap<String, Instant>,
+    /// Those that nobody watches.
+    left: BTreeMap<String, Left>,
+}
+
+/// A machine that nobody watches.
+#[derive(Debug)]
+struct Left {
+    app: String,
+    /// When that was first seen.
+    since: Instant,
 }
 
 impl There {
@@ -142,14 +150,18 @@ struct Look<'a> {
 impl Look<'_> {
     /// Whether all could be seen.
     async fn at_all(&self) -> bool {
-        let mut seen = BTreeSet::new();
+        let mut are_all_seen = true;
         let apps: BTreeMap<&str, _> = self.fly.apps.values().map(|app| (app.app.as_str(), app)).collect();
         for app in apps.values() {
             let machines = Machines { fly: self.fly, client: self.client, site: self.site, app };
-            let Some(listed) = machines.list().await else { return false };
+            let Some(listed) = machines.list().await else {
+                are_all_seen = false;
+                continue;
+            };
+            let mut seen = BTreeSet::new();
             for machine in listed.into_iter().filter(Listed::is_there) {
                 let Some((batch, attempt)) = self.ours(&machine) else { continue };
-                if !self.is_left(&machine.id) {
+                if !self.is_left(&machine.id, &app.app) {
                     continue;
                 }
                 let noted = Some(machine.id.clone());
@@ -159,22 +171,28 @@ impl Look<'_> {
                     // It is looked at again.
                     Err(_) => true,
                 };
-                let is_over = !is_wanted || self.is_late(&machine);
-                if !(is_over && machines.destroy(&machine.id).await) {
+                // Whoever launched one that ended finds it gone, and tries again.
+                let is_over = !is_wanted || machine.has_ended() || self.is_late(&machine);
+                if is_over && machines.destroy(&machine.id).await {
+                    self.fleet.there.send_modify(|there| drop(there.left.remove(&machine.id)));
+                } else {
                     seen.insert(machine.id);
                 }
             }
+            self.fleet.there.send_modify(|there| {
+                there.left.retain(|id, left| left.app != app.app || seen.contains(id));
+            });
         }
-        self.fleet.there.send_modify(|there| there.left.retain(|id, _| seen.contains(id)));
-        true
+        are_all_seen
     }
 
     /// Whether nobody watches it, which is noted.
-    fn is_left(&self, id: &str) -> bool {
+    fn is_left(&self, id: &str, app: &str) -> bool {
         self.fleet.there.send_if_modified(|there| {
             let is_left = !there.watched.contains(id);
             if is_left {
-                there.left.entry(id.to_owned()).or_insert_with(Instant::now);
+                let new = || Left { app: app.to_owned(), since: Instant::now() };
+                there.left.entry(id.to_owned()).or_insert_with(new);
             }
             is_left
         })
@@ -184,7 +202,7 @@ impl Look<'_> {
     fn is_late(&self, machine: &Listed) -> bool {
         let told = machine.config.env.get(TIMEOUT_MS).and_then(|ms| ms.as_str()?.parse().ok());
         let most = STARTS + told.map_or(UNTOLD, Duration::from_millis);
-        self.fleet.there.borrow().left.get(&machine.id).is_some_and(|since| since.elapsed() > most)
+        self.fleet.there.borrow().left.get(&machine.id).is_some_and(|left| left.since.elapsed() > most)
     }
 
     /// Of which attempt a machine is, if we started it: it is told how to call back, and only we can have signed that.

@@ -7,7 +7,7 @@ use crate::callback::Waiting;
 use crate::jobs::{Ended, Order};
 use crate::site::Site;
 use abide_core::time::Time;
-use abide_engine::JobContext;
+use abide_engine::{CallError, JobContext};
 use abide_fetch::retry_after::retry_after_ms;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
@@ -88,6 +88,11 @@ impl Listed {
     pub(super) fn is_there(&self) -> bool {
         !matches!(self.state.as_str(), "destroyed" | "destroying")
     }
+
+    /// Whether it will do nothing more.
+    pub(super) fn has_ended(&self) -> bool {
+        is_gone(&self.state)
+    }
 }
 
 /// What a run of a machine needs beside its order.
@@ -140,7 +145,8 @@ impl Fly {
                 // Room may have come because nothing is to be done any more.
                 match begin(reach.site, order.batch_id.as_str(), &order.attempt, None).await {
                     Ok(begun) if begun.go => {}
-                    Ok(_) | Err(_) => return Run::Over,
+                    Ok(_) => return Run::Over,
+                    Err(error) => return unasked(error),
                 }
                 let id = match machines.create(order, &environment).await {
                     Ok(id) => id,
@@ -152,10 +158,12 @@ impl Fly {
         };
         match begin(reach.site, order.batch_id.as_str(), &order.attempt, Some(id.clone())).await {
             Ok(begun) if begun.go => {}
-            Ok(_) | Err(_) => {
+            Ok(_) | Err(CallError::Refused(_)) => {
                 machines.destroy(&id).await;
                 return Run::Over;
             }
+            // It is found again, and noted then.
+            Err(error) => return unasked(error),
         }
         machines.watch(order, &id, &reach.heard, job).await
     }
@@ -302,6 +310,15 @@ impl Machines<'_> {
             }
         }
         false
+    }
+}
+
+/// The batch could not be asked.
+fn unasked(error: CallError) -> Run {
+    match error {
+        CallError::Refused(_) => Run::Over,
+        CallError::Stopping => Run::Stopped,
+        other => Run::NotStarted { reason: other.to_string(), rest_ms: None },
     }
 }
 

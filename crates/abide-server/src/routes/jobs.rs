@@ -349,7 +349,16 @@ fn without_reason(cause: Cause) -> Cause {
         Cause::BackingOff { run_at, failures, reason: _ } => {
             Cause::BackingOff { run_at, failures, reason: None }
         }
-        other => other,
+        cause @ (Cause::Ended { .. }
+        | Cause::Running { .. }
+        | Cause::Cancelling
+        | Cause::Scheduled { .. }
+        | Cause::QueuePaused { .. }
+        | Cause::Concurrency { .. }
+        | Cause::RateLimited { .. }
+        | Cause::CoolingDown { .. }
+        | Cause::NoWorker { .. }
+        | Cause::Waiting { .. }) => cause,
     }
 }
 

@@ -8,7 +8,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::Frame;
@@ -79,6 +79,8 @@ impl Wire {
         // What was not read when a connection ends makes the system throw away what was sent, also the reason.
         if matches!(code, CloseCode::Size | CloseCode::Protocol | CloseCode::Invalid | CloseCode::Unsupported)
         {
+            // The client sees the end at once; what it still sends is read away.
+            drop(timeout(CLOSES, self.0.get_mut().shutdown()).await);
             drop(timeout(LINGERS, self.read_away()).await);
         }
     }

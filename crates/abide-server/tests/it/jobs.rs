@@ -117,7 +117,8 @@ fn why_says_every_cause_in_words() {
     server.ok("POST /v1/jobs", r#"{"queue":"q","kind":"k","run_at":99999999999999}"#);
     server.ok("PUT /v1/limits/host:a", r#"{"concurrency":1}"#);
     server.ok("POST /v1/jobs", r#"{"queue":"other","kind":"k","limit_keys":["host:a"]}"#);
-    let leased = server.ok("POST /v1/lease", r#"{"worker":"w","queues":["other"],"kinds":["k"]}"#);
+    let leased =
+        server.ok("POST /v1/lease", r#"{"worker":"w","queues":["other"],"kinds":["k"],"lease_ms":60000}"#);
     assert!(sentences(3).ends_with(" unless it is renewed."), "{}", sentences(3));
     let mut note = json!({ "attempt": 1, "progress": { "waits": "the tape is rewound" } });
     note["token"] = leased["leases"][0]["token"].clone();

@@ -97,6 +97,9 @@ pub(crate) struct LinksPage {
     /// Of which store.
     #[arg(long, value_name = "STORE", default_value = LOCAL)]
     pub(crate) store: String,
+    /// Go on where an earlier list ended.
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) cursor: Option<String>,
 }
 
 /// Which links, and in which order.
@@ -108,9 +111,6 @@ pub(crate) struct LinksListArgs {
     /// The oldest first.
     #[arg(long)]
     pub(crate) oldest: bool,
-    /// Go on where an earlier list ended.
-    #[arg(long, value_name = "CURSOR")]
-    pub(crate) cursor: Option<String>,
 }
 
 /// What to do with API keys.

@@ -111,8 +111,8 @@ impl Reach {
     }
 }
 
-/// How often something is asked again of which is not known whether it was done.
-const UNKNOWN: u32 = 5;
+/// How often something is asked again because whoever was asked ended, or seemed to: many may end one after the other.
+const AGAIN: u32 = 20;
 
 /// The work within reach for as long as a command needs it: whoever owned the directory may end meanwhile.
 pub(crate) struct Way<'a> {
@@ -134,14 +134,12 @@ impl<'a> Way<'a> {
         &mut self,
         ask: impl AsyncFn(&Client) -> Result<T, ReachError>,
     ) -> Result<T, Failure> {
-        let mut unknown = 0;
+        let mut asked_again = 0;
         loop {
             match (ask(self.reach.client()).await, &self.reach) {
-                // A store that fails leaves things unknown, too, and does so again.
-                (Err(error), Reach::Server(_))
-                    if error.is_of_an_end() || (error.leaves_unknown() && unknown < UNKNOWN) =>
-                {
-                    unknown += u32::from(error.leaves_unknown());
+                (Err(error), Reach::Server(_)) if error.is_of_an_end() && asked_again < AGAIN => {
+                    asked_again += 1;
+                    tokio::time::sleep(LOOK_AGAIN).await;
                     *self = Way::open(self.config, self.missing).await?;
                 }
                 (answer, _) => return Ok(answer?),

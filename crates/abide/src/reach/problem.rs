@@ -87,7 +87,8 @@ impl ReachError {
     pub(crate) fn is_of_an_end(&self) -> bool {
         match self {
             ReachError::Lost { .. } | ReachError::Gone { .. } => true,
-            ReachError::Refused { code, .. } => code == "stopping",
+            // What a process did that ended meanwhile is not known.
+            ReachError::Refused { code, .. } => matches!(code.as_str(), "stopping" | "outcome_unknown"),
             ReachError::NoData { .. }
             | ReachError::Busy { .. }
             | ReachError::NoAnswer { .. }
@@ -95,11 +96,6 @@ impl ReachError {
             | ReachError::Strange { .. }
             | ReachError::Client(_) => false,
         }
-    }
-
-    /// Whether it is not known if what was asked was done, as when whoever was asked ended meanwhile.
-    pub(crate) fn leaves_unknown(&self) -> bool {
-        matches!(self, ReachError::Refused { code, .. } if code == "outcome_unknown")
     }
 }
 

@@ -355,6 +355,8 @@ impl Going<'_> {
                 )));
             }
         }
+        // Its files are new in the next run, too: that is another batch, since what this one made is swept.
+        collection.abandoned += u64::from(intent.as_ref().is_some_and(|intent| intent.left > 0));
         intent.into_iter().for_each(|intent| ran.add(intent));
         sweep(&self.staging, &batch_id).await?;
         collection.pending = None;

@@ -15,9 +15,7 @@ use crate::reach::{self, Missing, Path};
 const TITLE_CHARS: usize = 60;
 
 pub(super) fn list(config: &Config, args: &LinksListArgs, output: Output) -> Result<(), Failure> {
-    let path = page_path(&args.page)
-        .with("sort", args.oldest.then_some("oldest"))
-        .with("cursor", args.cursor.as_ref());
+    let path = page_path(&args.page).with("sort", args.oldest.then_some("oldest"));
     table(config, &path, output)
 }
 
@@ -78,6 +76,7 @@ fn page_path(page: &LinksPage) -> Path {
         .of_store(&page.store)
         .with("state", Some(&page.state))
         .with("limit", Some(page.limit))
+        .with("cursor", page.cursor.as_ref())
 }
 
 fn table(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
