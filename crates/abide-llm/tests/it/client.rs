@@ -239,12 +239,15 @@ async fn what_was_set_aside_is_written_down_before_it_is_spent() {
     purse.shut();
     let client = bounded(&stand_in, &purse);
     let question = ask();
-    let opens = async {
-        tokio::task::yield_now().await;
-        assert_eq!(stand_in.bodies().len(), 0, "nobody asks before it is known what was spent");
-        purse.open(Arc::clone(&book) as Arc<dyn Book>, 7);
+    let opens = |spent| {
+        let (purse, book) = (purse.clone(), Arc::clone(&book));
+        async move { purse.open(book as Arc<dyn Book>, spent) }
     };
-    let (answer, ()) = tokio::join!(client.ask(&question), opens);
+    let (refused, ()) = tokio::join!(client.ask(&question), opens(10 * most));
+    assert!(matches!(refused, Err(LlmError::OverBudget { .. })), "{refused:?}");
+    assert_eq!(stand_in.bodies().len(), 0, "nobody asks before it is known what was spent");
+    purse.shut();
+    let (answer, ()) = tokio::join!(client.ask(&question), opens(7));
     answer.unwrap();
     assert_eq!(spent(), 140);
     // Nobody knows what became of one that was never answered: it took all that it may.
@@ -255,6 +258,10 @@ async fn what_was_set_aside_is_written_down_before_it_is_spent() {
     assert_eq!(spent(), 140 + most);
     client.ask(&question).await.unwrap_err();
     assert_eq!(spent(), 140 + most, "one that was refused took nothing");
+    let garbled = StandIn::start([Play::Reply(200, Vec::new(), "oops".to_owned())]).await;
+    let once = Endpoint { purse: Some(purse.clone()), attempts: 1, ..endpoint(&garbled) };
+    self::client(once).ask(&question).await.unwrap_err();
+    assert_eq!(spent(), 140 + 2 * most, "one whose answer cannot be read was paid for");
     book.is_full.store(true, Ordering::Relaxed);
     let refused = client.ask(&question).await.unwrap_err();
     assert_eq!(refused, LlmError::NotNoted("the disk is full".to_owned()));

@@ -92,9 +92,8 @@ mod tests {
         registry.object(ModelSpending).expect("it is the only one");
         let engine = Engine::start(Box::new(MemoryStore::new()), registry, EngineOptions::default())
             .expect("an engine starts");
-        for (micros, total) in
-            [(0, 0), (100, 100), (-40, 60), (i64::MAX, 60 + i64::MAX.unsigned_abs()), (i64::MIN, 59)]
-        {
+        let most = 60 + i64::MAX.unsigned_abs();
+        for (micros, total) in [(0, 0), (100, 100), (-40, 60), (i64::MAX, most), (i64::MIN, 59), (-100, 0)] {
             assert_eq!(add(&engine, micros).await, Ok(total));
         }
         engine.stop().await;
