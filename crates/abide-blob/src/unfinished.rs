@@ -1,5 +1,5 @@
-//! What is in a directory and is no blob: the file `NAME#1` that a write leaves when its process ends in the middle, and a
-//! reference to a file that is gone.
+//! What is in a directory and is no blob: the file or reference `NAME#1` that a write leaves when its process ends in the
+//! middle, and a reference to a file that is gone.
 
 use abide_core::time::Time;
 use std::fs::{DirEntry, FileType};
@@ -18,7 +18,8 @@ pub(crate) fn remove(dir: &Path, until: Time) -> u64 {
         let touched = entry.metadata().and_then(|metadata| metadata.modified()).ok();
         let age = touched.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let is_old = age.is_some_and(|age| age.as_millis() < until.0.unsigned_abs().into());
-        is_old && kind.is_file() && entry.file_name().to_str().is_some_and(is_unfinished)
+        let is_written = kind.is_file() || kind.is_symlink();
+        is_old && is_written && entry.file_name().to_str().is_some_and(is_unfinished)
     })
 }
 

@@ -149,8 +149,10 @@ async fn what_unfinished_writes_left_is_removed_and_nothing_else() {
     let there = |path: &str| root.path().join(path).exists();
     assert_eq!(left.map(there), [false, false, true], "one that was just written to may be under way");
     assert!(there("b/page#12.tif") && there("b/c/other.tif"));
+    std::os::unix::fs::symlink(root.path().join("b/c/other.tif"), root.path().join("d/other.tif#1000000"))
+        .unwrap();
     bucket.delete_all(&key("d")).await.unwrap();
-    assert!(!there("d"), "a folder that is emptied goes, whatever was left in it");
+    assert!(there("b/c/other.tif") && !there("d"), "a folder that is emptied goes, whatever was left in it");
 }
 
 #[tokio::test]
