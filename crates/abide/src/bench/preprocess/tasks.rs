@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use abide_blob::{Bucket, Key, Signer};
@@ -15,7 +16,8 @@ use abide_preprocess::launch::{Fly, FlyApp, Launcher};
 use abide_preprocess::phases::tiff::TiffConversion;
 use abide_preprocess::{Batch, Buckets, QueueMessage, Service, Setup};
 use axum::extract::{Path as At, State};
-use axum::routing::{get, post};
+use axum::http::StatusCode;
+use axum::routing::get;
 use axum::{Json, Router};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -122,21 +124,42 @@ async fn stand_in() -> std::io::Result<SocketAddr> {
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
     let router = Router::new()
-        .route("/v1/apps/{app}/machines", post(create))
-        .route("/v1/apps/{app}/machines/{id}", get(show).delete(show))
-        .with_state(reqwest::Client::new());
+        .route("/v1/apps/{app}/machines", get(list).post(create))
+        .route("/v1/apps/{app}/machines/{id}", get(show).delete(destroy))
+        .with_state(Arc::new(Machines::default()));
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(address)
 }
 
+/// The machines that are there.
+#[derive(Default)]
+struct Machines {
+    client: reqwest::Client,
+    there: Mutex<BTreeMap<String, Value>>,
+}
+
+impl Machines {
+    fn there(&self) -> MutexGuard<'_, BTreeMap<String, Value>> {
+        self.there.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An app and a machine of it.
+type Named = At<(String, String)>;
+
+async fn list(State(machines): State<Arc<Machines>>) -> Json<Vec<Value>> {
+    Json(machines.there().values().cloned().collect())
+}
+
 /// A machine that does nothing but call back.
-async fn create(State(client): State<reqwest::Client>, Json(body): Json<Value>) -> Json<Value> {
+async fn create(State(machines): State<Arc<Machines>>, Json(body): Json<Value>) -> Json<Value> {
     let of = |name: &str| body["config"]["env"][name].as_str().unwrap_or_default().to_owned();
     let key = of("INPUT_R2_KEY").replace(".tif", ".jpg");
     let name = key.rsplit('/').next().unwrap_or_default();
     let report = json!({ "task_id": of("TASK_ID"), "batch_id": of("BATCH_ID"), "status": "success",
         "output_r2_key": key, "output_file_name": name, "output_file_size": 1 });
     let url = of("CALLBACK_URL");
+    let client = machines.client.clone();
     // As machines do, it says it again if it was not heard. One that is not taken shows as a batch that does not end.
     tokio::spawn(async move {
         for _ in 0..CALLBACK_TRIES {
@@ -145,9 +168,22 @@ async fn create(State(client): State<reqwest::Client>, Json(body): Json<Value>) 
             }
         }
     });
-    Json(json!({ "id": body["name"], "state": "created" }))
+    let machine =
+        json!({ "id": body["name"], "name": body["name"], "state": "started", "config": body["config"] });
+    let id = body["name"].as_str().unwrap_or_default().to_owned();
+    machines.there().insert(id, machine.clone());
+    Json(machine)
 }
 
-async fn show(At((_, id)): At<(String, String)>) -> Json<Value> {
-    Json(json!({ "id": id, "state": "started" }))
+async fn show(State(machines): State<Arc<Machines>>, At((_, id)): Named) -> Result<Json<Value>, StatusCode> {
+    let there = machines.there();
+    there.get(&id).cloned().map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn destroy(
+    State(machines): State<Arc<Machines>>,
+    At((_, id)): Named,
+) -> Result<Json<Value>, StatusCode> {
+    let mut there = machines.there();
+    there.remove(&id).map(|_| Json(json!({ "ok": true }))).ok_or(StatusCode::NOT_FOUND)
 }
