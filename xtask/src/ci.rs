@@ -43,7 +43,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "test",
         work: Work::Linted {
-            args: &["test", "--workspace", "--locked"],
+            args: &["test", "--workspace", "--locked", "--no-fail-fast"],
             alone: "cargo test --workspace --locked",
         },
     },
