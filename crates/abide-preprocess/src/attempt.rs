@@ -1,7 +1,7 @@
 //! What launchers and workers say about an attempt of a task: only about the present one does it count.
 
 use crate::batch::Batch;
-use crate::calls::{AttemptRef, BeginAnswer, CheckAnswer, HaveAnswer, OkAnswer, Reply};
+use crate::calls::{AttemptRef, BeginAnswer, CheckAnswer, HaveAnswer, HeardAnswer, Reply};
 use crate::jobs;
 use crate::limits::PAGES_PER_PART;
 use crate::parts;
@@ -59,7 +59,7 @@ impl Batch {
         report: Report,
         in_parts: u32,
     ) -> Result<Reply, Halt<No>> {
-        let ok = Reply::Ok(OkAnswer { ok: true, message: None });
+        let heard = |counted, took_ms| Reply::Heard(HeardAnswer { ok: true, counted, took_ms });
         let task = self.proven(turn, attempt, signature)?;
         if let Some(other) = report.task_id.as_ref().filter(|other| **other != task.task_id) {
             return Err(No::OtherTask(other.clone()).into());
@@ -72,8 +72,9 @@ impl Batch {
             return Err(No::LongReport(pages).into());
         }
         if !is_live(turn, attempt, &task)? {
-            return Ok(ok);
+            return Ok(heard(false, 0));
         }
+        let took_ms = task.started_at.map_or(0, |at| turn.now().since(at).max(0).unsigned_abs());
         let mut flow = self.flow(turn)?;
         let report = match in_parts {
             0 => Ok(report),
@@ -83,12 +84,13 @@ impl Batch {
             Ok(report) => self.judge(&task, report, in_parts, &flow.state.prefix),
             Err(reason) => TaskEvent::Failed { reason, retryable: true },
         };
-        if flow.apply(turn, &task, attempt.attempt, event)? {
+        let counted = flow.apply(turn, &task, attempt.attempt, event)?;
+        if counted {
             flow.state.phase_retry_count = 0;
             self.advance(turn, &mut flow)?;
             flow.save(turn)?;
         }
-        Ok(ok)
+        Ok(heard(counted, took_ms))
     }
 
     /// What a report makes of a task: what is not complete, or outside of the batch, is a failure with that reason.

@@ -1,7 +1,7 @@
 //! Callbacks on their way in: what a report names is looked for, the report goes to its batch, in parts if it is long, and
 //! whoever waits for it gets a hint.
 
-use crate::calls::{AttemptRef, Call, HaveAnswer, OkAnswer};
+use crate::calls::{AttemptRef, Call, HaveAnswer, HeardAnswer, OkAnswer};
 use crate::jobs;
 use crate::limits::{PAGES_PER_PART, PART_BYTES, PERFORMANCE_BYTES, REPORT_PAGES};
 use crate::made;
@@ -89,14 +89,16 @@ impl Service {
         let report = cut(report);
         let succeeded = report.status == ReportStatus::Success;
         let pixels = report.made.performance.as_ref().and_then(|numbers| numbers.get("pixels")?.as_u64());
-        let task_id = attempt.task_id.clone();
+        let about = attempt.clone();
         let hindered = report.hindered_by.filter(|by| by.is_waited_for(self.shares_disk()));
         let hindrance = hindered.and(report.error.clone());
-        let answer = bring(&self.site().await, batch, attempt, signature, report).await?;
-        self.metrics().called_back(&task_id, succeeded, pixels.unwrap_or(0));
-        self.heard().came(&task_id);
+        let heard = bring(&self.site().await, batch, attempt, signature, report).await?;
+        if heard.counted {
+            self.metrics().called_back(&about, succeeded, pixels.unwrap_or(0), heard.took_ms);
+        }
+        self.heard().came(&about.task_id);
         self.note_hindrance(hindrance.as_deref());
-        Ok(answer)
+        Ok(OkAnswer { ok: heard.ok, message: None })
     }
 
     /// The report, or what is wrong with it.
@@ -135,7 +137,7 @@ async fn bring(
     attempt: AttemptRef,
     signature: String,
     mut report: Report,
-) -> Result<OkAnswer, CallError> {
+) -> Result<HeardAnswer, CallError> {
     let mut in_parts = 0;
     let pages = report.outputs.as_deref().unwrap_or_default();
     if fitting(pages) < pages.len() {

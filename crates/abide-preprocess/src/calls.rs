@@ -128,6 +128,8 @@ pub enum Reply {
     Begin(BeginAnswer),
     /// To [`Call::Check`].
     Check(Box<CheckAnswer>),
+    /// To [`Call::Callback`].
+    Heard(HeardAnswer),
     /// To [`Call::Tasks`].
     Tasks(TasksAnswer),
     /// To [`Call::Output`].
@@ -218,6 +220,17 @@ pub struct BeginAnswer {
     pub go: bool,
     /// A machine that was started for it before.
     pub machine_id: Option<String>,
+}
+
+/// What came of a callback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeardAnswer {
+    /// That it was heard: one that is late or repeated as well.
+    pub ok: bool,
+    /// Whether it changed anything.
+    pub counted: bool,
+    /// How long after its beginning the attempt called back.
+    pub took_ms: u64,
 }
 
 /// What a live attempt is about.

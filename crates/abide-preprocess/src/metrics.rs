@@ -1,5 +1,6 @@
 //! What the service counts: a few numbers that only grow, and one that shows what is under way.
 
+use crate::calls::AttemptRef;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +14,7 @@ pub struct Metrics {
     callbacks: AtomicU64,
     callbacks_failed: AtomicU64,
     callback_ms: AtomicU64,
-    // When each worker that is under way was started, by its task: locked for a lookup at a time.
+    // When each worker that is under way was started, by its attempt: locked for a lookup at a time.
     began: Mutex<HashMap<String, Instant>>,
     runs: AtomicU64,
     run_ms: AtomicU64,
@@ -24,9 +25,9 @@ pub struct Metrics {
 /// The numbers at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Numbers {
-    /// Workers that were started.
+    /// Workers that were started, not those that could not be.
     pub spawned_total: u64,
-    /// Workers at it now.
+    /// Workers at it now: those that are there, not those that wait for room.
     pub in_flight: u64,
     /// Callbacks that told of success.
     pub callbacks_succeeded_total: u64,
@@ -44,45 +45,65 @@ pub struct Numbers {
     pub pixels_total: u64,
 }
 
+/// When a worker was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Started {
+    /// Just now.
+    Now,
+    /// Before this process was.
+    Before,
+}
+
 /// A worker under way: it counts until this is dropped.
 pub(crate) struct InFlight<'a> {
     metrics: &'a Metrics,
-    task_id: String,
+    attempt: String,
     began: Instant,
+    started: Started,
+}
+
+impl InFlight<'_> {
+    /// The worker has ended, which is more than that nobody looks after it any more.
+    pub(crate) fn ended(self) {
+        // How long one took that was there before is not known.
+        if self.started == Started::Now {
+            self.metrics.runs.fetch_add(1, Ordering::Relaxed);
+            self.metrics.run_ms.fetch_add(ms_since(self.began), Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        let ms = ms_since(self.began);
         let mut began = self.metrics.began.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another attempt of the task may be under way already.
-        if began.get(&self.task_id) == Some(&self.began) {
-            began.remove(&self.task_id);
-        }
+        began.remove(&self.attempt);
         drop(began);
         self.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.metrics.runs.fetch_add(1, Ordering::Relaxed);
-        self.metrics.run_ms.fetch_add(ms, Ordering::Relaxed);
     }
 }
 
+fn key(attempt: &AttemptRef) -> String {
+    format!("{}/{}/{}", attempt.life.0, attempt.task_id, attempt.attempt)
+}
+
 impl Metrics {
-    /// A worker is started for a task, on an input of so many bytes.
-    pub(crate) fn spawned(&self, task_id: &str, input_bytes: u64) -> InFlight<'_> {
-        let now = Instant::now();
-        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        began.insert(task_id.to_owned(), now);
-        drop(began);
-        self.bytes_in.fetch_add(input_bytes, Ordering::Relaxed);
-        self.spawned.fetch_add(1, Ordering::Relaxed);
+    /// A worker is at an attempt, on an input of so many bytes.
+    pub(crate) fn at_it(&self, attempt: &AttemptRef, input_bytes: u64, started: Started) -> InFlight<'_> {
+        let (now, key) = (Instant::now(), key(attempt));
+        if started == Started::Now {
+            self.began.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), now);
+            self.bytes_in.fetch_add(input_bytes, Ordering::Relaxed);
+            self.spawned.fetch_add(1, Ordering::Relaxed);
+        }
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight { metrics: self, task_id: task_id.to_owned(), began: now }
+        InFlight { metrics: self, attempt: key, began: now, started }
     }
 
-    /// The worker of a task called back, having made so many pixels.
-    pub(crate) fn called_back(&self, task_id: &str, succeeded: bool, pixels: u64) {
-        let began = self.began.lock().unwrap_or_else(PoisonError::into_inner).get(task_id).copied();
-        self.callback_ms.fetch_add(began.map_or(0, ms_since), Ordering::Relaxed);
+    /// The worker of an attempt called back and was believed, having made so many pixels. If it was not started by this
+    /// process, the batch says how long it took.
+    pub(crate) fn called_back(&self, attempt: &AttemptRef, succeeded: bool, pixels: u64, took_ms: u64) {
+        let began = self.began.lock().unwrap_or_else(PoisonError::into_inner).get(&key(attempt)).copied();
+        self.callback_ms.fetch_add(began.map_or(took_ms, ms_since), Ordering::Relaxed);
         let counted = if succeeded { &self.callbacks } else { &self.callbacks_failed };
         counted.fetch_add(1, Ordering::Relaxed);
         self.pixels.fetch_add(pixels, Ordering::Relaxed);

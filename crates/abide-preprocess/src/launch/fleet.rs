@@ -8,6 +8,7 @@ use crate::calls::AttemptRef;
 use crate::jobs;
 use crate::service::Service;
 use crate::site::Site;
+use abide_blob::Signer;
 use abide_core::object::Incarnation;
 use abide_engine::CallError;
 use reqwest::Url;
@@ -160,7 +161,8 @@ impl Look<'_> {
             };
             let mut seen = BTreeSet::new();
             for machine in listed.into_iter().filter(Listed::is_there) {
-                let Some((batch, attempt)) = self.ours(&machine) else { continue };
+                let signer = &self.service.buckets().signer;
+                let Some((batch, attempt)) = attempt_of(&machine, signer) else { continue };
                 if !self.is_left(&machine.id, &app.app) {
                     continue;
                 }
@@ -204,16 +206,16 @@ impl Look<'_> {
         let most = STARTS + told.map_or(UNTOLD, Duration::from_millis);
         self.fleet.there.borrow().left.get(&machine.id).is_some_and(|left| left.since.elapsed() > most)
     }
+}
 
-    /// Of which attempt a machine is, if we started it: it is told how to call back, and only we can have signed that.
-    fn ours(&self, machine: &Listed) -> Option<(String, AttemptRef)> {
-        let url = Url::parse(machine.config.env.get("CALLBACK_URL")?.as_str()?).ok()?;
-        let mut segments: Vec<&str> = url.path_segments()?.collect();
-        let (task_id, batch) = (segments.pop()?.to_owned(), segments.pop()?.to_owned());
-        let query: BTreeMap<_, _> = url.query_pairs().collect();
-        let life = Incarnation(query.get("life")?.parse().ok()?);
-        let attempt = AttemptRef { life, task_id, attempt: query.get("attempt")?.parse().ok()? };
-        let signer = &self.service.buckets().signer;
-        jobs::verify(signer, &batch, &attempt, query.get("signature")?).then_some((batch, attempt))
-    }
+/// Of which attempt of which batch a machine is, if we started it: it is told how to call back, and only we can have signed
+/// that.
+pub(super) fn attempt_of(machine: &Listed, signer: &Signer) -> Option<(String, AttemptRef)> {
+    let url = Url::parse(machine.config.env.get("CALLBACK_URL")?.as_str()?).ok()?;
+    let mut segments: Vec<&str> = url.path_segments()?.collect();
+    let (task_id, batch) = (segments.pop()?.to_owned(), segments.pop()?.to_owned());
+    let query: BTreeMap<_, _> = url.query_pairs().collect();
+    let life = Incarnation(query.get("life")?.parse().ok()?);
+    let attempt = AttemptRef { life, task_id, attempt: query.get("attempt")?.parse().ok()? };
+    jobs::verify(signer, &batch, &attempt, query.get("signature")?).then_some((batch, attempt))
 }

@@ -1,11 +1,13 @@
 //! Workers as machines of Fly: one for each attempt, asked about until it is gone.
 
 use super::environment::Environment;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, attempt_of};
 use super::{Run, begin};
 use crate::callback::Waiting;
 use crate::jobs::{Ended, Order};
+use crate::metrics::Started;
 use crate::site::Site;
+use abide_blob::Signer;
 use abide_core::time::Time;
 use abide_engine::{CallError, JobContext};
 use abide_fetch::retry_after::retry_after_ms;
@@ -100,6 +102,8 @@ pub(super) struct Reach<'a> {
     pub(super) site: &'a Site,
     pub(super) client: &'a reqwest::Client,
     pub(super) fleet: &'a Fleet,
+    /// What we sign callbacks with.
+    pub(super) signer: &'a Signer,
     /// Its callback, as soon as it comes here.
     pub(super) heard: Waiting<'a>,
 }
@@ -119,6 +123,7 @@ enum Asked<T> {
 }
 
 impl Fly {
+    /// Watches the machine of an attempt, which is started if none is known; `started` is called once there is one.
     pub(super) async fn run(
         &self,
         reach: &Reach<'_>,
@@ -126,6 +131,7 @@ impl Fly {
         environment: Environment,
         known: Option<String>,
         job: &mut JobContext,
+        started: impl FnOnce(Started) + Send,
     ) -> Run {
         let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
         let Some(app) = self.apps.get(&order.tag) else {
@@ -135,6 +141,7 @@ impl Fly {
         let (id, _watched) = match known {
             Some(id) => {
                 let watched = reach.fleet.found(&id);
+                started(Started::Before);
                 (id, watched)
             }
             None => {
@@ -148,11 +155,12 @@ impl Fly {
                     Ok(_) => return Run::Over,
                     Err(error) => return unasked(error),
                 }
-                let id = match machines.create(order, &environment).await {
+                let id = match machines.create(order, &environment, reach.signer).await {
                     Ok(id) => id,
                     Err(run) => return run,
                 };
                 watched.is(&id);
+                started(Started::Now);
                 (id, watched)
             }
         };
@@ -166,6 +174,26 @@ impl Fly {
             Err(error) => return unasked(error),
         }
         machines.watch(order, &id, &reach.heard, job).await
+    }
+}
+
+/// Whose a machine is that has the name of an attempt's.
+enum Named {
+    /// That of the attempt.
+    Ours(String),
+    /// That of the same attempt in a former life of its batch.
+    Former(String),
+    /// Somebody else's, or it is not listed.
+    Nobodys,
+}
+
+/// What the machine of an attempt is called.
+fn name(order: &Order) -> String {
+    let prefix = if order.tag == "image" { "img" } else { order.tag.as_str() };
+    let task = &order.attempt.task_id;
+    match order.attempt.attempt {
+        1 => format!("{prefix}-{task}"),
+        attempt => format!("{prefix}-{task}-{attempt}"),
     }
 }
 
@@ -183,15 +211,8 @@ impl Machines<'_> {
     }
 
     /// Starts the machine of an attempt, or finds the one that was started for it and not noted.
-    async fn create(&self, order: &Order, environment: &Environment) -> Result<String, Run> {
-        let prefix = if order.tag == "image" { "img" } else { order.tag.as_str() };
-        let first = order.attempt.attempt == 1;
-        let task = &order.attempt.task_id;
-        let name = if first {
-            format!("{prefix}-{task}")
-        } else {
-            format!("{prefix}-{task}-{}", order.attempt.attempt)
-        };
+    async fn create(&self, order: &Order, environment: &Environment, signer: &Signer) -> Result<String, Run> {
+        let name = name(order);
         let body = json!({
             "name": name,
             "region": self.fly.region,
@@ -203,26 +224,44 @@ impl Machines<'_> {
                 "env": environment,
             },
         });
-        let sent = self.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
         let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
-        match asked::<Machine>(sent, self.site.engine.now()).await {
-            Asked::Got(machine) => Ok(machine.id),
-            Asked::TooMany { rest_ms } => {
-                let reason = "Fly answered 429: too many machines".to_owned();
-                Err(Run::NotStarted { reason, rest_ms: Some(rest_ms) })
+        for _ in 0..2 {
+            let sent = self.client.post(self.url("")).bearer_auth(&self.fly.token).json(&body).send().await;
+            match asked::<Machine>(sent, self.site.engine.now()).await {
+                Asked::Got(machine) => return Ok(machine.id),
+                Asked::TooMany { rest_ms } => {
+                    let reason = "Fly answered 429: too many machines".to_owned();
+                    return Err(Run::NotStarted { reason, rest_ms: Some(rest_ms) });
+                }
+                Asked::Conflict => match self.named(&name, order, signer).await {
+                    // By us, before we could note it.
+                    Named::Ours(id) => return Ok(id),
+                    Named::Former(id) => drop(self.destroy(&id).await),
+                    Named::Nobodys => {
+                        let reason =
+                            format!("Fly has a machine {name} and lists none of ours that has the name");
+                        return Err(not_started(reason));
+                    }
+                },
+                Asked::Missing => return Err(not_started(format!("Fly has no app {}", self.app.app))),
+                Asked::Failed(reason) => return Err(not_started(reason)),
             }
-            // The name is taken: by us, before we could note it.
-            Asked::Conflict => match self.named(&name).await {
-                Some(machine) => Ok(machine),
-                None => Err(not_started(format!("Fly has a machine {name} and does not list it"))),
-            },
-            Asked::Missing => Err(not_started(format!("Fly has no app {}", self.app.app))),
-            Asked::Failed(reason) => Err(not_started(reason)),
         }
+        Err(not_started(format!("Fly still has the machine {name} of a batch that was reset")))
     }
 
-    async fn named(&self, name: &str) -> Option<String> {
-        self.list().await?.into_iter().find(|machine| machine.name == name).map(|machine| machine.id)
+    /// Whose the machine with a taken name is: it is told how to call back, and only we can have signed that.
+    async fn named(&self, name: &str, order: &Order, signer: &Signer) -> Named {
+        let listed = self.list().await.unwrap_or_default();
+        let mut named = listed.into_iter().filter(|machine| machine.is_there() && machine.name == name);
+        let Some(machine) = named.next() else { return Named::Nobodys };
+        match attempt_of(&machine, signer) {
+            Some((batch, attempt)) if batch == order.batch_id.as_str() && attempt == order.attempt => {
+                Named::Ours(machine.id)
+            }
+            Some(_) => Named::Former(machine.id),
+            None => Named::Nobodys,
+        }
     }
 
     /// All that are there; nothing if they cannot be listed now.

@@ -48,18 +48,35 @@ const SIGSEGV: i32 = 11;
 const SIGXCPU: i32 = 24;
 
 impl Local {
-    pub(super) async fn run(&self, order: &Order, environment: Environment, job: &mut JobContext) -> Run {
+    /// Runs the process of an attempt; `started` is called once there is one.
+    pub(super) async fn run(
+        &self,
+        order: &Order,
+        environment: Environment,
+        job: &mut JobContext,
+        started: impl FnOnce() + Send,
+    ) -> Run {
         let wall = Duration::from_millis(order.timeout_ms.unsigned_abs());
         // A worker computes on one core, so that CPU time is the wall's; a second more for what starts it.
         let rooms = Rooms { memory_mb: order.memory_mb, cpu_seconds: wall.as_secs() + 1, wall };
         tokio::select! {
-            run = self.process(&order.tag, environment, rooms) => run,
+            run = self.begin(&order.tag, environment, rooms, started) => run,
             () = job.stopped() => Run::Stopped,
         }
     }
 
     /// Runs one process to its end. Dropped before that, it kills it.
     pub async fn process(&self, tag: &str, environment: Environment, rooms: Rooms) -> Run {
+        self.begin(tag, environment, rooms, || {}).await
+    }
+
+    async fn begin(
+        &self,
+        tag: &str,
+        environment: Environment,
+        rooms: Rooms,
+        started: impl FnOnce() + Send,
+    ) -> Run {
         let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
         let made = std::fs::create_dir_all(&self.work_dir);
         let dir = made.and_then(|()| tempfile::tempdir_in(&self.work_dir));
@@ -101,6 +118,7 @@ impl Local {
             // It ends with the handle to it.
             return not_started(format!("the bounds of a worker cannot be set: {error}"));
         }
+        started();
         let ended = tokio::time::timeout(rooms.wall, watch(&mut child)).await;
         Run::Ended(match ended {
             // A terminal tells the whole group, and a worker that has just begun is still in ours.

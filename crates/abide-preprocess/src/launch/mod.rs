@@ -14,6 +14,7 @@ use crate::buckets::Buckets;
 use crate::calls::{AttemptRef, BeginAnswer, Call};
 use crate::jobs::{Ended, Order, launch_limit};
 use crate::limits::ROOM_REST_MS;
+use crate::metrics::{InFlight, Started};
 use crate::service::{Service, Telling};
 use crate::site::Site;
 use abide_blob::BlobError;
@@ -133,29 +134,45 @@ impl Launching {
             Err(BlobError::BadKey(error)) => return done(&Ended::Failed { reason: error.to_string() }),
             Err(error) => return failed(error.to_string()),
         };
-        let _counted = self.service.metrics().spawned(&order.attempt.task_id, order.input.file_size);
+        let mut at_it = None;
+        let mut started = |when| {
+            at_it = Some(self.service.metrics().at_it(&order.attempt, order.input.file_size, when));
+        };
         let run = match &self.launcher {
-            Launcher::Local(local) => match (local.run(&order, environment, job).await, self.no_room()) {
-                // Whatever it met: where nothing can be written, nothing is done.
-                (Run::Ended(Ended::Failed { reason }), Some(no_room)) => {
-                    Run::Ended(Ended::NoRoom { reason: format!("{reason}; {no_room}") })
-                }
-                (Run::NotStarted { reason, rest_ms: rest_ms @ Some(_) }, _) => {
-                    self.service.note_hindrance(Some(&reason));
-                    Run::NotStarted { reason, rest_ms }
-                }
-                (run, _) => run,
-            },
+            Launcher::Local(local) => {
+                let run = local.run(&order, environment, job, || started(Started::Now)).await;
+                self.with_room(run)
+            }
             Launcher::Fly(fly) => match self.client() {
                 Ok(client) => {
                     let heard = self.service.heard().wait_for(&order.attempt.task_id);
-                    let reach = Reach { site: &site, client, fleet: self.service.fleet(), heard };
-                    fly.run(&reach, &order, environment, begun.machine_id, job).await
+                    let (fleet, signer) = (self.service.fleet(), &self.service.buckets().signer);
+                    let reach = Reach { site: &site, client, fleet, signer, heard };
+                    fly.run(&reach, &order, environment, begun.machine_id, job, started).await
                 }
                 Err(reason) => Run::NotStarted { reason, rest_ms: None },
             },
         };
+        match &run {
+            Run::Ended(_) | Run::Over => at_it.into_iter().for_each(InFlight::ended),
+            Run::NotStarted { .. } | Run::Stopped => {}
+        }
         finish(&order, run)
+    }
+
+    /// How a process went, on a disk that may be full by now.
+    fn with_room(&self, run: Run) -> Run {
+        match (run, self.no_room()) {
+            // Whatever it met: where nothing can be written, nothing is done.
+            (Run::Ended(Ended::Failed { reason }), Some(no_room)) => {
+                Run::Ended(Ended::NoRoom { reason: format!("{reason}; {no_room}") })
+            }
+            (Run::NotStarted { reason, rest_ms: rest_ms @ Some(_) }, _) => {
+                self.service.note_hindrance(Some(&reason));
+                Run::NotStarted { reason, rest_ms }
+            }
+            (run, _) => run,
+        }
     }
 }
 

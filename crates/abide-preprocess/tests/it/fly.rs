@@ -1,13 +1,15 @@
 //! The Fly launcher against a stand-in that checks every request against the documented shape.
 
+mod machines;
+
 use abide_blob::{Bucket, Key, Signer};
-use abide_core::object::{Incarnation, ObjectKey};
+use abide_core::object::Incarnation;
 use abide_engine::{Engine, EngineOptions, Registry};
 use abide_preprocess::calls::{AttemptRef, Call, StartAnswer, StatusAnswer};
 use abide_preprocess::launch::{Fly, FlyApp, Launcher};
 use abide_preprocess::limits::LAUNCH_ATTEMPTS;
-use abide_preprocess::phases::tiff::TiffConversion;
-use abide_preprocess::{Buckets, PhaseSettings, QueueMessage, Report, Service, Setup};
+use abide_preprocess::phases::{Phases, tiff::TiffConversion};
+use abide_preprocess::{Buckets, Numbers, PhaseSettings, QueueMessage, Report, Service, Setup};
 use abide_store::memory::MemoryStore;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -45,12 +47,30 @@ struct Seen {
     liar: Option<&'static str>,
     /// Whether none dies.
     all_live: bool,
+    /// Whether none makes anything of its file.
+    all_fail: bool,
+    /// Callbacks that machines make, and those that came.
+    said: u32,
+    heard: u32,
+    /// How often a name was taken.
+    conflicts: u32,
     /// Machines that were there at the same time, at most.
     most: usize,
+    /// And so many workers were under way by our own count, at most.
+    most_in_flight: u64,
+    /// What was counted in the end.
+    numbers: Option<Numbers>,
     problems: Vec<String>,
 }
 
 impl Seen {
+    /// Whether a machine of that name is there.
+    fn has(&self, body: &Value) -> bool {
+        let mut there =
+            (1..).zip(&self.machines).filter(|(n, _)| !self.destroyed.contains(&format!("machine{n}")));
+        there.any(|(_, name)| body["name"] == json!(name))
+    }
+
     fn machine(&mut self, body: &Value) -> String {
         self.machines.push(body["name"].as_str().unwrap().to_owned());
         self.envs.push(body["config"]["env"].clone());
@@ -66,41 +86,79 @@ struct StandIn {
     service: Service,
 }
 
+/// What a machine that is not for TIFFs is told beside the rest.
+const FURTHER: &[&str] = &[
+    "INPUT_FILE_NAME",
+    "INPUT_CONTENT_TYPE",
+    "INPUT_FILE_SIZE",
+    "INPUT_CID",
+    "ARCHIVE_BUCKET",
+    "CDN_API_URL",
+    "CDN_PUBLIC_URL",
+];
+/// What a machine of each kind of work is: its app, how its name begins, its memory, and what it is told beside the rest.
+const KINDS: [(&str, &str, u32, &[&str]); 3] = [
+    ("tiff", "tiff-", 1024, &["OUTPUT_URL"]),
+    ("pdf", "pdf-", 2048, FURTHER),
+    ("image", "img-", 2048, FURTHER),
+];
+/// What every machine is told.
+const TOLD: [&str; 10] = [
+    "TASK_ID",
+    "BATCH_ID",
+    "INPUT_R2_KEY",
+    "R2_BUCKET",
+    "CALLBACK_URL",
+    "INPUT_URL",
+    "UPLOADS_URL",
+    "ASSET_ID",
+    "MEMORY_MB",
+    "TIMEOUT_MS",
+];
+
 /// What is wrong with a request that starts a machine.
-fn problem(headers: &HeaderMap, body: &Value) -> Option<String> {
+fn problem(app: &str, headers: &HeaderMap, body: &Value) -> Option<String> {
     if headers.get("authorization").is_none_or(|value| value != "Bearer token-of-a-test") {
         return Some("no bearer token".to_owned());
     }
-    let env = body["config"]["env"].as_object()?.clone();
+    let Some((_, begins, memory_mb, told)) = KINDS.iter().find(|kind| kind.0 == app) else {
+        return Some(format!("no app {app}"));
+    };
     let shape = json!({
         "name": body["name"],
         "region": "ord",
         "config": {
-            "image": "registry.example/tiff:1",
+            "image": format!("registry.example/{app}:1"),
             "auto_destroy": true,
             "restart": { "policy": "no" },
-            "guest": { "memory_mb": 1024, "cpus": 2, "cpu_kind": "shared" },
+            "guest": { "memory_mb": memory_mb, "cpus": 2, "cpu_kind": "shared" },
             "env": body["config"]["env"],
         },
     });
-    if *body != shape {
+    if *body != shape || !body["name"].as_str().is_some_and(|name| name.starts_with(begins)) {
         return Some(format!("another shape: {body}"));
     }
-    let needed =
-        ["TASK_ID", "BATCH_ID", "INPUT_R2_KEY", "R2_BUCKET", "CALLBACK_URL", "INPUT_URL", "OUTPUT_URL"];
-    let missing = needed.iter().find(|name| !env.get(**name).is_some_and(Value::is_string));
-    let secret = env.keys().find(|name| name.contains("SECRET"));
-    missing.map(|name| format!("no {name}")).or_else(|| secret.map(|name| format!("{name} is given away")))
+    let Some(env) = body["config"]["env"].as_object() else {
+        return Some(format!("no environment: {body}"));
+    };
+    // The id of a file's content is told if it is known.
+    let is_told = |name: &str| name == "INPUT_CID" || env.get(name).is_some_and(Value::is_string);
+    let needed = || TOLD.iter().chain(*told);
+    let missing = needed().find(|name| !is_told(name));
+    let further = env.keys().find(|name| !needed().any(|needed| needed == name));
+    missing.map(|name| format!("no {name}")).or_else(|| further.map(|name| format!("{name} is told, too")))
 }
 
 async fn create(
     State(standin): State<StandIn>,
+    Path(app): Path<String>,
     headers: HeaderMap,
     Json(body): Json<Value>,
 ) -> Result<Json<Value>, (StatusCode, [(&'static str, &'static str); 1])> {
     let (id, mortal, made) = {
         let mut seen = standin.seen.lock().unwrap();
-        seen.problems.extend(problem(&headers, &body));
+        seen.problems.extend(problem(&app, &headers, &body));
+        seen.most_in_flight = seen.most_in_flight.max(standin.service.metrics().numbers().in_flight);
         // More often than a launch is tried.
         if seen.too_many < 2 * LAUNCH_ATTEMPTS {
             seen.too_many += 1;
@@ -113,10 +171,12 @@ async fn create(
             seen.unnoted = Some(body);
             return Err((StatusCode::INTERNAL_SERVER_ERROR, [("x-reason", "the answer is lost")]));
         }
-        if seen.unnoted.as_ref().is_some_and(|unnoted| unnoted["name"] == body["name"]) {
+        if seen.has(&body) {
+            seen.conflicts += 1;
             return Err((StatusCode::CONFLICT, [("x-reason", "the name is taken")]));
         }
         let made = if seen.liar == body["name"].as_str() { Made::Claimed } else { Made::Uploaded };
+        let made = if seen.all_fail { Made::Nothing } else { made };
         (seen.machine(&body), !seen.all_live, made)
     };
     let is_mute = {
@@ -130,6 +190,7 @@ async fn create(
     if mortal && body["name"] == json!("tiff-fly_tiff_0000002") {
         standin.seen.lock().unwrap().ended.insert(id.clone());
     } else {
+        standin.seen.lock().unwrap().said += 2;
         work(&standin.service, &body["config"]["env"], made);
     }
     Ok(Json(json!({ "id": id, "state": "created" })))
@@ -140,6 +201,7 @@ async fn create(
 enum Made {
     Uploaded,
     Claimed,
+    Nothing,
 }
 
 /// A machine calls back.
@@ -147,14 +209,21 @@ fn work(service: &Service, env: &Value, made: Made) {
     let url = env["CALLBACK_URL"].as_str().unwrap().to_owned();
     let key = env["INPUT_R2_KEY"].as_str().unwrap().replace(".tif", ".jpg");
     let name = key.rsplit('/').next().unwrap().to_owned();
-    let report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
+    let mut report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "success",
         "output_r2_key": key, "output_file_name": name, "output_file_size": 5 });
+    if made == Made::Nothing {
+        report = json!({ "task_id": env["TASK_ID"], "batch_id": "fly", "status": "error", "error": "not today",
+            "retryable": false });
+    }
     let staging = service.buckets().staging.clone();
     tokio::spawn(async move {
         if made == Made::Uploaded {
             staging.put(&Key::new(&key).unwrap(), "a jpg".into(), "image/jpeg").await.unwrap();
         }
-        reqwest::Client::new().post(url).json(&report).send().await.unwrap()
+        // Its first answer is lost on the way, so it says it twice.
+        for _ in 0..2 {
+            reqwest::Client::new().post(&url).json(&report).send().await.unwrap();
+        }
     });
 }
 
@@ -162,7 +231,8 @@ fn work(service: &Service, env: &Value, made: Made) {
 async fn list(State(standin): State<StandIn>) -> Json<Value> {
     let mut seen = standin.seen.lock().unwrap();
     seen.lists += 1;
-    if let Some(unnoted) = &seen.unnoted {
+    if let Some(unnoted) = seen.unnoted.clone() {
+        seen.said += 2;
         work(&standin.service, &unnoted["config"]["env"], Made::Uploaded);
     }
     let listed = (1..).zip(seen.machines.iter().zip(&seen.envs)).map(|(number, (name, env))| {
@@ -173,12 +243,15 @@ async fn list(State(standin): State<StandIn>) -> Json<Value> {
     Json(listed.collect())
 }
 
-async fn show(State(standin): State<StandIn>, Path(id): Path<String>) -> Json<Value> {
+async fn show(State(standin): State<StandIn>, Path((_, id)): Path<(String, String)>) -> Json<Value> {
     let ended = standin.seen.lock().unwrap().ended.contains(&id);
     Json(json!({ "id": id, "state": if ended { "stopped" } else { "started" } }))
 }
 
-async fn destroy(State(standin): State<StandIn>, Path(id): Path<String>) -> Result<Json<Value>, StatusCode> {
+async fn destroy(
+    State(standin): State<StandIn>,
+    Path((_, id)): Path<(String, String)>,
+) -> Result<Json<Value>, StatusCode> {
     let mut seen = standin.seen.lock().unwrap();
     if seen.destroy_fails > 0 {
         seen.destroy_fails -= 1;
@@ -196,37 +269,40 @@ async fn callback(
 ) -> StatusCode {
     let life = Incarnation(query["life"].parse().unwrap());
     let attempt = AttemptRef { life, task_id, attempt: query["attempt"].parse().unwrap() };
-    match standin.service.call_back(&batch, attempt, query["signature"].clone(), report).await {
-        Ok(_) => StatusCode::OK,
-        Err(_) => StatusCode::FORBIDDEN,
-    }
+    let called = standin.service.call_back(&batch, attempt, query["signature"].clone(), report).await;
+    standin.seen.lock().unwrap().heard += 1;
+    called.map_or(StatusCode::FORBIDDEN, |_| StatusCode::OK)
 }
 
 fn setup(dir: &std::path::Path, address: std::net::SocketAddr, poll: Duration, timeout_ms: i64) -> Setup {
     let bucket = |name: &str| Bucket::directory(&dir.join(name)).unwrap();
     let buckets =
         Buckets { staging: bucket("staging"), archive: bucket("archive"), signer: Signer::new([1; 32]) };
-    let app = FlyApp { app: "tiffs".to_owned(), image: "registry.example/tiff:1".to_owned() };
+    let app = |tag: &str| {
+        (tag.to_owned(), FlyApp { app: tag.to_owned(), image: format!("registry.example/{tag}:1") })
+    };
     let fly = Fly {
         api_base: format!("http://{address}"),
         token: "token-of-a-test".to_owned(),
         region: "ord".to_owned(),
-        apps: BTreeMap::from([("tiff".to_owned(), app)]),
+        apps: KINDS.iter().map(|kind| app(kind.0)).collect(),
         poll,
     };
-    let mut setup = Setup { phases: &[&TiffConversion], ..Setup::new(buckets, Launcher::Fly(fly), 4) };
+    let mut setup = Setup::new(buckets, Launcher::Fly(fly), 4);
+    setup.telling.cdn_api_url = "https://cdn.example/api".to_owned();
+    setup.telling.cdn_public_url = "https://cdn.example".to_owned();
     let settings = PhaseSettings { task_timeout_ms: timeout_ms, ..PhaseSettings::DEFAULT };
     setup.options.settings.insert("TIFF_CONVERSION", settings);
     setup
 }
 
-async fn stage(service: &Service, count: u32) -> QueueMessage {
-    let files: Vec<Value> = (1..=count)
-        .map(|number| {
-            json!({ "r2_key": format!("staging/fly/{number}.tif"), "logical_path": format!("/{number}.tif"),
-                "file_name": format!("{number}.tif"), "file_size": 9, "content_type": "image/tiff" })
-        })
-        .collect();
+/// A file as a manifest lists it.
+fn listed(name: &str, content_type: &str) -> Value {
+    json!({ "r2_key": format!("staging/fly/{name}"), "logical_path": format!("/{name}"), "file_name": name,
+        "file_size": 9, "content_type": content_type })
+}
+
+async fn stage(service: &Service, files: Vec<Value>) -> QueueMessage {
     let manifest = json!({ "batch_id": "fly", "directories": [{ "directory_path": "/", "files": files }] });
     let key = Key::new("staging/fly/_manifest.json").unwrap();
     let staging = &service.buckets().staging;
@@ -243,6 +319,7 @@ struct World {
     seen: Arc<Mutex<Seen>>,
     poll: Duration,
     timeout_ms: i64,
+    phases: Phases,
 }
 
 /// What runs in a world.
@@ -255,7 +332,15 @@ struct Running {
 impl World {
     fn new(poll: Duration, timeout_ms: i64, seen: Seen) -> World {
         let (dir, seen) = (tempfile::tempdir().unwrap(), Arc::new(Mutex::new(seen)));
-        World { dir, store: MemoryStore::new(), standin: None, seen, poll, timeout_ms }
+        World {
+            dir,
+            store: MemoryStore::new(),
+            standin: None,
+            seen,
+            poll,
+            timeout_ms,
+            phases: &[&TiffConversion],
+        }
     }
 
     async fn start(&mut self) -> Running {
@@ -263,11 +348,12 @@ impl World {
         let address = listener.local_addr().unwrap();
         let mut registry = Registry::new();
         let setup = setup(self.dir.path(), address, self.poll, self.timeout_ms);
+        let setup = Setup { phases: self.phases, ..setup };
         let service = Service::register(&mut registry, setup).unwrap();
         let standin = StandIn { seen: Arc::clone(&self.seen), service: service.clone() };
         let router = Router::new()
-            .route("/v1/apps/tiffs/machines", post(create).get(list))
-            .route("/v1/apps/tiffs/machines/{id}", get(show).delete(destroy))
+            .route("/v1/apps/{app}/machines", post(create).get(list))
+            .route("/v1/apps/{app}/machines/{id}", get(show).delete(destroy))
             .route("/preprocess/callback/{batch}/{task}", post(callback))
             .with_state(standin.clone());
         self.standin = Some(standin);
@@ -290,9 +376,28 @@ impl World {
 
 impl Running {
     async fn submit(&self, count: u32) {
-        let message = stage(&self.service, count).await;
+        self.submit_files((1..=count).map(|number| listed(&format!("{number}.tif"), "image/tiff")).collect())
+            .await;
+    }
+
+    async fn submit_files(&self, files: Vec<Value>) {
+        let message = stage(&self.service, files).await;
         let start = Call::Start(Box::new(message));
         self.service.site().await.ask::<StartAnswer>("fly", &start).await.unwrap();
+    }
+
+    /// Waits until the batch is at its end.
+    async fn end(&self) -> StatusAnswer {
+        let site = self.service.site().await;
+        loop {
+            // One that begins again is gone for a moment.
+            if let Ok(status) = site.ask::<StatusAnswer>("fly", &Call::Status).await
+                && matches!(status.status.as_str(), "DONE" | "ERROR")
+            {
+                return status;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     async fn stop(self) {
@@ -307,99 +412,16 @@ async fn run(count: u32, poll: Duration, seen: Seen) -> Seen {
     let timeout_ms = if seen.mute.is_some() { 1 } else { 60_000 };
     let mut world = World::new(poll, timeout_ms, seen);
     let running = world.start().await;
-    let object = ObjectKey::new("preprocess", "fly").unwrap();
-    let mut log = running.engine.follow(object, abide_core::log::Seq(0));
     running.submit(count).await;
-    let site = running.service.site().await;
-    let status = loop {
-        log.next().await.unwrap();
-        let status: StatusAnswer = site.ask("fly", &Call::Status).await.unwrap();
-        if status.status == "DONE" || status.status == "ERROR" {
-            break status;
-        }
-    };
+    let status = running.end().await;
     let done = ("DONE", u64::from(count));
     assert_eq!((status.status.as_str(), status.inputs.converted), done, "{status:?}");
     if world.seen.lock().unwrap().mute.is_some() {
         world.until(|seen| seen.destroyed.len() == seen.machines.len()).await;
     }
+    world.until(|seen| seen.heard == seen.said).await;
+    let service = running.service.clone();
     running.stop().await;
-    std::mem::take(&mut *world.seen.lock().unwrap())
-}
-
-#[tokio::test]
-async fn machines_that_were_started_before_count_and_a_reset_destroys_them() {
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_mute: true, ..Seen::default() };
-    let mut world = World::new(Duration::from_millis(10), 3_600_000, calm);
-    let running = world.start().await;
-    running.submit(30).await;
-    world.until(|seen| seen.machines.len() == 4).await;
-    running.stop().await;
-    let before = world.seen.lock().unwrap().lists;
-
-    let running = world.start().await;
-    // Twice looked at since: whoever wanted to start another has had room, if there was any.
-    world.until(|seen| seen.lists >= before + 3).await;
-    assert_eq!(world.seen.lock().unwrap().most, 4);
-    let site = running.service.site().await;
-    site.ask::<abide_preprocess::calls::OkAnswer>("fly", &Call::Reset).await.unwrap();
-    world.until(|seen| seen.destroyed.len() == 4).await;
-    running.stop().await;
-    assert_eq!(world.seen.lock().unwrap().machines.len(), 4);
-}
-
-#[tokio::test]
-async fn a_machine_that_is_not_destroyed_at_first_is_destroyed_later() {
-    let mute = Some("tiff-fly_tiff_0000001");
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, mute, destroy_fails: 2, ..Seen::default() };
-    let seen = run(1, Duration::from_millis(100), calm).await;
-    assert_eq!(seen.destroyed.len(), seen.machines.len());
-}
-
-#[tokio::test]
-async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
-    let seen = run(2, Duration::from_millis(20), Seen::default()).await;
-    assert_eq!(seen.problems, Vec::<String>::new());
-    let mut names = seen.machines.clone();
-    names.sort();
-    assert_eq!(names, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000002", "tiff-fly_tiff_0000002-2"]);
-    assert_eq!(seen.too_many, 2 * LAUNCH_ATTEMPTS, "a 429 uses up no attempt");
-    let dead = seen.ended.iter().next().unwrap();
-    assert!(seen.destroyed.contains(dead), "what is left of {dead} is destroyed: {:?}", seen.destroyed);
-}
-
-#[tokio::test]
-async fn no_more_machines_than_the_cap_and_a_callback_makes_room_for_the_next() {
-    // Nobody would hear of a machine's end by asking.
-    let poll = Duration::from_secs(24 * 60 * 60);
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_live: true, ..Seen::default() };
-    let seen = run(30, poll, calm).await;
-    assert_eq!((seen.problems, seen.machines.len()), (Vec::new(), 30));
-    assert!(seen.most <= 4, "{} at a time", seen.most);
-}
-
-#[tokio::test]
-async fn a_machine_whose_start_was_not_noted_is_found_by_its_name() {
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, answer_lost: true, ..Seen::default() };
-    let seen = run(1, Duration::from_millis(20), calm).await;
-    assert_eq!((seen.problems, seen.machines), (Vec::new(), vec!["tiff-fly_tiff_0000001".to_owned()]));
-    assert!(seen.destroyed.contains("machine1"), "and no orphan is left: {:?}", seen.destroyed);
-}
-
-#[tokio::test]
-async fn a_machine_past_its_time_is_destroyed_and_replaced() {
-    let mute = Some("tiff-fly_tiff_0000001");
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, mute, ..Seen::default() };
-    // Asked about seldom enough for the second one to call back before.
-    let seen = run(1, Duration::from_millis(500), calm).await;
-    assert_eq!(seen.machines, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000001-2"]);
-    assert!(seen.destroyed.contains("machine1"), "{:?}", seen.destroyed);
-}
-
-#[tokio::test]
-async fn what_was_reported_but_not_uploaded_is_made_by_another_attempt() {
-    let liar = Some("tiff-fly_tiff_0000001");
-    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, all_live: true, liar, ..Seen::default() };
-    let seen = run(1, Duration::from_secs(24 * 60 * 60), calm).await;
-    assert_eq!(seen.machines, ["tiff-fly_tiff_0000001", "tiff-fly_tiff_0000001-2"]);
+    let numbers = Some(service.metrics().numbers());
+    Seen { numbers, ..std::mem::take(&mut *world.seen.lock().unwrap()) }
 }
