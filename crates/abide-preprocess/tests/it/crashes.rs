@@ -1,12 +1,17 @@
 //! Crashes at every commit: the batch finishes, each task once, counters exact.
 
 use crate::world::{
-    B, callback, counts, file, life, message, options, orders, output, status, success, world,
+    B, begin, callback, counts, file, life, message, options, orders, output, start, status, success, work,
+    world,
 };
+use abide_core::commit::Ending;
+use abide_core::json::Json;
+use abide_core::row::RowWrite;
 use abide_engine::testing::{Moment, World, minute};
-use abide_preprocess::calls::HaveAnswer;
-use abide_preprocess::{Call, Report};
-use std::collections::BTreeSet;
+use abide_preprocess::calls::{HaveAnswer, OkAnswer};
+use abide_preprocess::file::{FileRow, InputEnd};
+use abide_preprocess::{Call, Counts, Ledger, Report, State, Task, TaskStatus};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Asks until it is answered, as a worker does that lost its connection.
 fn drive(world: &mut World) {
@@ -35,6 +40,87 @@ fn drive(world: &mut World) {
             return;
         }
     }
+}
+
+/// What the rows of a batch count to: by phase, and inputs by how they ended.
+fn recount(rows: &BTreeMap<String, Json>, phases: usize) -> (Vec<Counts>, Ledger) {
+    let mut counts = vec![Counts::default(); phases];
+    let mut ledger = Ledger::default();
+    for (key, value) in rows {
+        if key.starts_with("task/") {
+            let task: Task = value.decode().unwrap();
+            let live = rows.contains_key(&key.replacen("task/", "live/", 1));
+            let counts = &mut counts[task.phase];
+            counts.total += 1;
+            counts.completed += u64::from(task.status == TaskStatus::Completed);
+            counts.failed += u64::from(task.status == TaskStatus::Failed);
+            counts.begun += u64::from(task.status == TaskStatus::Processing);
+            counts.live += u64::from(live);
+        }
+        if let Some(fared) = key.starts_with("file/").then(|| value.decode::<FileRow>().unwrap().fared) {
+            let Some(fared) = fared else { continue };
+            ledger.total += 1;
+            match fared.end() {
+                InputEnd::Open => ledger.open += 1,
+                InputEnd::Converted => ledger.converted += 1,
+                InputEnd::PassedThrough { .. } => ledger.passed_through += 1,
+                InputEnd::Failed { .. } => ledger.failed += 1,
+            }
+        }
+    }
+    (counts, ledger)
+}
+
+/// After each commit of a batch the counters are what the rows count to.
+fn check_every_commit(world: &World) -> usize {
+    let mut rows: BTreeMap<String, Json> = BTreeMap::new();
+    let mut checked = 0;
+    for commit in world.commits().iter().filter(|commit| commit.object.to_string() == B) {
+        for write in &commit.rows {
+            match write {
+                RowWrite::Put { key, row } => drop(rows.insert(key.clone(), row.value.clone())),
+                RowWrite::Delete { key } => drop(rows.remove(key)),
+            }
+        }
+        if commit.ending == Ending::Deleted {
+            rows.clear();
+        }
+        let Some(state) = rows.get("batch").map(|state| state.decode::<State>().unwrap()) else { continue };
+        let (counts, ledger) = recount(&rows, state.counts.len());
+        assert_eq!((state.counts, state.ledger), (counts, ledger), "{:?}", state.step);
+        checked += 1;
+    }
+    checked
+}
+
+/// With tasks that fail, are tried again by policy and by hand, a reset half way and another life.
+#[test]
+fn counters_are_what_the_rows_count_to_at_every_commit() {
+    let mut world = world(options());
+    drive(&mut world);
+    let of_one_history = check_every_commit(&world);
+    let mut world = crate::world::world(options());
+    let files =
+        || vec![file("a.tif", "image/tiff"), file("b.tif", "image/tiff"), file("c.txt", "text/plain")];
+    start(&mut world, files());
+    let torn = Report { retryable: Some(false), ..Report::error("it is damaged") };
+    let order = orders(&mut world, "tiff").remove(0);
+    begin(&mut world, &order.attempt);
+    callback(&mut world, &order.attempt, torn).unwrap();
+    work(&mut world);
+    let again = Call::Retry { task_id: order.attempt.task_id };
+    let _: OkAnswer = world.call(B, &again).unwrap();
+    let order = orders(&mut world, "tiff").pop().unwrap();
+    begin(&mut world, &order.attempt);
+    callback(&mut world, &order.attempt, Report::error("out of memory")).unwrap();
+    world.pass(minute(1));
+    let order = orders(&mut world, "tiff").pop().unwrap();
+    begin(&mut world, &order.attempt);
+    let _: OkAnswer = world.call(B, &Call::Reset).unwrap();
+    start(&mut world, files());
+    work(&mut world);
+    assert_eq!(status(&mut world).status, "DONE");
+    assert!(of_one_history > 5 && check_every_commit(&world) > 20);
 }
 
 #[test]
