@@ -1,5 +1,6 @@
 //! Answers of the organizer: groups become nodes of their own.
 
+use crate::again;
 use crate::calls::FoundGroup;
 use crate::chunk::{Chunk, ChunkResult, ChunkState, GroupResult, Missed};
 use crate::flow::Flow;
@@ -196,6 +197,7 @@ fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
         };
         *node.count(file.kind) += 1;
         flow.turn.put(&here, &file)?;
+        again::describe_again(flow, &mut node)?;
     }
     rows::put_node(flow.turn, &node)?;
     Ok(true)
@@ -224,6 +226,9 @@ fn new_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
         ..Node::default()
     };
     parent.children += 1;
+    // It is through with that phase, too, which goes from the bottom up.
+    let done = rows::kids_done(flow.turn, PhaseName::Discovery, parent.place)? + 1;
+    flow.turn.put(&rows::kids_done_key(PhaseName::Discovery, parent.place), &done)?;
     flow.turn.put(&rows::pi_key(group.pi), &place)?;
     flow.turn.put(&rows::kid_key(parent.place, place), &true)?;
     Ok(node)
@@ -256,6 +261,7 @@ impl FileRecord {
             error: None,
             fixed: false,
             former: false,
+            round: 0,
         }
     }
 }

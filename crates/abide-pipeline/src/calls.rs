@@ -10,7 +10,7 @@ use crate::work::Spent;
 use abide_core::object::Incarnation;
 use abide_entities::{ContentId, EntityId};
 use abide_organize::contract::{CallbackPayload, ExistingGroup};
-use abide_preprocess::QueueMessage;
+use abide_preprocess::jobs::Finished;
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of a batch.
@@ -130,8 +130,10 @@ pub enum Call {
 pub enum ToPipeline {
     /// Begin, if it is not begun.
     Start(Box<IngestMessage>),
-    /// The batch is preprocessed: begin, if it is not begun.
-    Preprocessed(Box<QueueMessage>),
+    /// The batch is preprocessed: begin, or take what is new if it is begun.
+    Preprocessed(Box<Finished>),
+    /// The files of a batch are listed anew: take what is new.
+    Listed(Box<IngestMessage>),
     /// The organizer answers.
     OrganizerCallback(Box<CallbackPayload>),
     /// Go on.

@@ -1,5 +1,6 @@
 //! What moves a batch forward: nodes are taken in hand as the phase has room, and the next phase begins when all are through.
 
+use crate::again;
 use crate::calls::ToPipeline;
 use crate::limits::NODES_PER_TURN;
 use crate::node::Node;
@@ -7,7 +8,7 @@ use crate::options::Options;
 use crate::orders::{BatchOrder, NodeOrder, QUEUE};
 use crate::phases::{self, Order, Taken};
 use crate::refusal::No;
-use crate::rows::{self, STATE, TODO};
+use crate::rows::{self, LATER, LaterRow, STATE, TODO};
 use crate::state::{State, Step};
 use crate::status::{PhaseName, Status};
 use abide_core::job::NewJob;
@@ -131,15 +132,21 @@ impl<'a, 't> Flow<'a, 't> {
     fn finish(&mut self) -> Result<(), Halt<No>> {
         self.state.step = Step::Done;
         self.state.completed_at = Some(self.turn.now());
+        self.log()?;
+        if let Some(later) = self.turn.get::<LaterRow>(LATER)? {
+            self.turn.delete(LATER);
+            return again::begin(self.turn, &mut self.state, later);
+        }
         if rows::message(self.turn)?.is_preprocessed() {
             // Whoever preprocessed it may empty its staging.
             let to = ObjectKey::new(Batch::KIND, self.batch_id()?.as_str())?;
-            self.turn.send(&to, &ToBatch::Taken)?;
+            self.turn.send(&to, &ToBatch::Taken { finishes: self.state.finishes })?;
         }
-        self.log()
+        Ok(())
     }
 
-    /// Puts nodes in line: all of them, or from the bottom up those without children. Others follow their children.
+    /// Puts nodes in line: all of them, or from the bottom up those whose children are all through. Others follow their
+    /// children, which are looked at after them.
     fn sweep(&mut self, phase: PhaseName) -> Result<(), Halt<No>> {
         let Step::Phase { sweep: Some(from), .. } = self.state.step else { return Ok(()) };
         let total = u32::try_from(self.state.progress.directories_total).unwrap_or(u32::MAX);
@@ -148,7 +155,10 @@ impl<'a, 't> Flow<'a, 't> {
             let node = rows::node(self.turn, place)?;
             let is_next = match phases::of(phase).order() {
                 Order::Any => true,
-                Order::BottomUp => node.children == 0,
+                Order::BottomUp => {
+                    node.children == 0
+                        || (node.round > 0 && node.children == rows::kids_done(self.turn, phase, place)?)
+                }
             };
             if is_next && !phase.is_complete(&node) {
                 self.turn.put(&rows::todo_key(place), &true)?;
@@ -194,7 +204,8 @@ impl<'a, 't> Flow<'a, 't> {
 
     /// A node is through with a phase; its parent's turn comes when all children are.
     pub(crate) fn through(&mut self, node: &mut Node, phase: PhaseName, end: End) -> Result<(), Halt<No>> {
-        set_complete(node, phase);
+        *phase.flag(node) = true;
+        node.processing_complete |= phase == PhaseName::Description;
         node.open = 0;
         node.after = None;
         let word = phase.as_str().to_owned();
@@ -213,10 +224,11 @@ impl<'a, 't> Flow<'a, 't> {
         *self.state.progress.complete(phase) += 1;
         rows::put_node(self.turn, node)?;
         if let (Order::BottomUp, Some(parent)) = (phases::of(phase).order(), node.parent) {
-            let key = rows::kids_done_key(phase, parent);
-            let done = self.turn.get::<u32>(&key)?.unwrap_or(0) + 1;
-            self.turn.put(&key, &done)?;
-            if done == rows::node(self.turn, parent)?.children {
+            let done = rows::kids_done(self.turn, phase, parent)? + 1;
+            self.turn.put(&rows::kids_done_key(phase, parent), &done)?;
+            let above = rows::node(self.turn, parent)?;
+            // In a later round it may have nothing new itself.
+            if done == above.children && !phase.is_complete(&above) {
                 self.turn.put(&rows::todo_key(parent), &true)?;
             }
         }
@@ -231,41 +243,38 @@ impl<'a, 't> Flow<'a, 't> {
     }
 }
 
-fn set_complete(node: &mut Node, phase: PhaseName) {
-    match phase {
-        PhaseName::Discovery => node.snapshot_published = true,
-        PhaseName::Ocr => node.ocr_complete = true,
-        PhaseName::Reorganization => node.reorganization_complete = true,
-        PhaseName::Pinax => node.pinax_complete = true,
-        PhaseName::Cheimarros => node.entity_ops_complete = true,
-        PhaseName::Description => {
-            node.description_complete = true;
-            node.processing_complete = true;
-        }
-    }
-}
-
-/// The unique key of a job: its phase, its node, and which of the node's jobs it is.
+/// The unique key of a job: its phase, its node, which of the node's jobs it is, and for which round of the batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobKey {
     pub(crate) phase: PhaseName,
     pub(crate) place: u32,
     pub(crate) which: String,
+    round: u32,
 }
 
 impl JobKey {
     pub(crate) fn new(phase: PhaseName, node: &Node, which: impl Into<String>) -> JobKey {
-        JobKey { phase, place: node.place, which: which.into() }
+        JobKey { phase, place: node.place, which: which.into(), round: node.round }
     }
 
     pub(crate) fn text(&self) -> String {
-        format!("{}/{:07}/{}", self.phase.as_str(), self.place, self.which)
+        let JobKey { phase, place, which, round } = self;
+        match round {
+            0 => format!("{}/{place:07}/{which}", phase.as_str()),
+            round => format!("{}/{place:07}.{round}/{which}", phase.as_str()),
+        }
     }
 
     pub(crate) fn parse(text: &str) -> Option<JobKey> {
         let (phase, rest) = text.split_once('/')?;
         let (place, which) = rest.split_once('/')?;
+        let (place, round) = place.split_once('.').unwrap_or((place, "0"));
         let phase = PhaseName::ALL.into_iter().find(|known| known.as_str() == phase)?;
-        Some(JobKey { phase, place: place.parse().ok()?, which: which.to_owned() })
+        Some(JobKey {
+            phase,
+            place: place.parse().ok()?,
+            which: which.to_owned(),
+            round: round.parse().ok()?,
+        })
     }
 }

@@ -29,6 +29,7 @@
 //!
 //! What one answer or end of a job reads and writes does not depend on how large the batch is.
 
+mod again;
 mod answers;
 mod away;
 mod callbacks;

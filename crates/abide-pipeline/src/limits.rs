@@ -20,6 +20,8 @@ pub const DEPTH: usize = 100;
 pub const FILES_PER_DIRECTORY: u32 = 9_900;
 /// Directories or files that one call brings.
 pub const ITEMS_PER_CALL: usize = 300;
+/// The same for a batch that has some: everything that each of them is in changes with it.
+pub const NEW_PER_CALL: usize = 60;
 /// Bytes of what one call brings.
 pub const CALL_BYTES: usize = 160 * 1024;
 /// Nodes that one turn looks at.

@@ -5,7 +5,8 @@ use crate::limits::{MESSAGE_BYTES, NOTE_BYTES};
 use crate::prompts::{BadPrompts, CustomPrompts};
 use abide_entities::EntityId;
 use abide_organize::contract::ExistingGroup;
-use abide_preprocess::{BatchId, QueueMessage};
+use abide_preprocess::BatchId;
+use abide_preprocess::jobs::Finished;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +50,9 @@ pub struct IngestMessage {
     /// What the ids of new entities are derived from; `batch_id` if this is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
+    /// Where further `node_pis` are: in the manifest of the preprocessing, if a message could not carry them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_r2_key: Option<String>,
     /// Everything else, as it came: `uploader`, `root_path`, `metadata`, `total_files`, …
     #[serde(flatten)]
     pub rest: Map<String, Value>,
@@ -122,7 +126,8 @@ impl IngestMessage {
     }
 
     /// One about a batch that is preprocessed: its files are asked of the preprocessing.
-    pub fn of_preprocessed(message: &QueueMessage) -> Result<IngestMessage, BadMessage> {
+    pub fn of_preprocessed(finished: &Finished) -> Result<IngestMessage, BadMessage> {
+        let message = &finished.message;
         let mut rest = message.rest.clone();
         // The newest ones count, whatever they were at the start.
         for known in ["node_tips", "node_versions"] {
@@ -133,7 +138,7 @@ impl IngestMessage {
         let read = IngestMessage::deserialize(Value::Object(rest));
         let read = read.map_err(|error| BadMessage::Unreadable(error.to_string()))?;
         read.check()?;
-        Ok(read)
+        Ok(IngestMessage { tree_r2_key: finished.has_tree.then(|| message.manifest_r2_key.clone()), ..read })
     }
 
     /// Whether its files are those of a finished preprocessing of the same batch.

@@ -91,12 +91,15 @@ pub struct Node {
     /// The file after which the phase goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// The last round of its batch in which something came for it or for what is in it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub round: u32,
 }
 
 impl Record for Node {}
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
-fn is_zero(count: &u32) -> bool {
+pub(crate) fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
@@ -192,6 +195,9 @@ pub struct FileRecord {
     /// Whether an earlier run left it in no group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub former: bool,
+    /// The round of its batch in which it came.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round: u32,
 }
 
 impl Record for FileRecord {}

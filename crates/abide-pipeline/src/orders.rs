@@ -49,6 +49,9 @@ pub struct DiscoverOrder {
     pub batch: BatchOrder,
     /// What started it.
     pub message: crate::message::IngestMessage,
+    /// In which round: from the second on, only what is new is brought.
+    #[serde(default)]
+    pub round: u32,
 }
 
 /// One node.

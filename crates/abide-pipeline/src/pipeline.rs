@@ -1,5 +1,6 @@
 //! The batch: takes a message, learns its directories and files, goes through its phases.
 
+use crate::again;
 use crate::answers;
 use crate::away;
 use crate::calls::{
@@ -16,7 +17,7 @@ use crate::orders::{self, BatchOrder, DiscoverOrder, QUEUE};
 use crate::phases;
 use crate::phases::reorganization::{self, TIMEOUT};
 use crate::refusal::No;
-use crate::rows::{self, GroupsRow, LIVE, MESSAGE, MessageRow, STATE};
+use crate::rows::{self, GroupsRow, LATER, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{State, Step};
 use crate::status::PhaseName;
@@ -27,7 +28,6 @@ use abide_core::name::UniqueKey;
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
-use abide_preprocess::QueueMessage;
 
 /// The unique key of the job that finds directories and files.
 const DISCOVER_KEY: &str = "discover";
@@ -114,7 +114,8 @@ impl Object for Pipeline {
     ) -> Result<(), Halt<No>> {
         match message {
             ToPipeline::Start(message) => start(turn, *message).map(drop),
-            ToPipeline::Preprocessed(message) => preprocessed(turn, &message),
+            ToPipeline::Preprocessed(finished) => again::preprocessed(turn, *finished),
+            ToPipeline::Listed(message) => again::listed(turn, *message),
             ToPipeline::OrganizerCallback(payload) => {
                 if turn.get::<State>(STATE)?.is_none() {
                     return Ok(());
@@ -153,7 +154,7 @@ impl Object for Pipeline {
         if turn.get::<State>(STATE)?.is_none() {
             return Ok(());
         }
-        if key == DISCOVER_KEY {
+        if key == DISCOVER_KEY || key.starts_with(&format!("{DISCOVER_KEY}/")) {
             return discovered(turn, outcome);
         }
         let mut flow = Flow::load(turn, &self.options)?;
@@ -202,6 +203,9 @@ impl Pipeline {
                 return Ok(Reply::Have(HaveAnswer { have: None }));
             }
         };
+        if flow.state.round > 0 {
+            return again::items(flow, from, items, last);
+        }
         // A worker that begins again is told where to go on.
         if from != have {
             return Ok(Reply::Have(HaveAnswer { have: Some(have) }));
@@ -289,7 +293,7 @@ fn is_live(turn: &mut Turn<'_>, life: Incarnation) -> Result<bool, Halt<No>> {
 }
 
 /// A message came. One about a batch that goes on or is through changes nothing; one about a batch that ended begins it anew.
-fn start(turn: &mut Turn<'_>, message: IngestMessage) -> Result<StartAnswer, Halt<No>> {
+pub(crate) fn start(turn: &mut Turn<'_>, message: IngestMessage) -> Result<StartAnswer, Halt<No>> {
     let batch_id = message.batch_id.to_string();
     if let Some(state) = turn.get::<State>(STATE)? {
         let ended = matches!(state.step, Step::Error { .. });
@@ -301,29 +305,38 @@ fn start(turn: &mut Turn<'_>, message: IngestMessage) -> Result<StartAnswer, Hal
         }
         return Ok(StartAnswer { batch_id, started: ended });
     }
-    turn.put(STATE, &State::new(turn.now()))?;
-    let batch = BatchOrder { batch_id: message.batch_id.clone(), life: turn.incarnation() };
-    let order = DiscoverOrder { batch, message };
-    let job = NewJob::of(QUEUE, orders::DISCOVER, &order)?;
-    let unique_key = Some(UniqueKey::new(DISCOVER_KEY)?);
-    turn.enqueue(NewJob { unique_key, max_attempts: Some(DISCOVER_ATTEMPTS), ..job })?;
-    turn.put(MESSAGE, &MessageRow(order.message))?;
+    let state = State::new(turn.now());
+    turn.put(STATE, &state)?;
+    discover(turn, &state, message)?;
     // Whoever uploaded it learns that it is taken; there may have been no upload.
     turn.send(&ObjectKey::new(Intake::KIND, &batch_id)?, &ToIntake::Taken)?;
     Ok(StartAnswer { batch_id, started: true })
 }
 
-/// A batch is preprocessed.
-fn preprocessed(turn: &mut Turn<'_>, message: &QueueMessage) -> Result<(), Halt<No>> {
-    match IngestMessage::of_preprocessed(message) {
-        Ok(message) => start(turn, message).map(drop),
-        Err(error) => Err(No::BadMessage(error.to_string()).into()),
-    }
+/// Has directories and files found, as a message says.
+pub(crate) fn discover(turn: &mut Turn<'_>, state: &State, message: IngestMessage) -> Result<(), Halt<No>> {
+    let batch = BatchOrder { batch_id: message.batch_id.clone(), life: turn.incarnation() };
+    let order = DiscoverOrder { batch, message, round: state.round };
+    let job = NewJob::of(QUEUE, orders::DISCOVER, &order)?;
+    let unique_key = Some(discover_key(state)?);
+    turn.enqueue(NewJob { unique_key, max_attempts: Some(DISCOVER_ATTEMPTS), ..job })?;
+    Ok(turn.put(MESSAGE, &MessageRow(order.message))?)
+}
+
+/// The unique key of the job that finds directories and files, in each round another.
+fn discover_key(state: &State) -> Result<UniqueKey, Halt<No>> {
+    Ok(match state.round {
+        0 => UniqueKey::new(DISCOVER_KEY)?,
+        round => UniqueKey::new(format!("{DISCOVER_KEY}/{round}"))?,
+    })
 }
 
 /// The worker that finds directories and files is through: with all of them, or without any hope.
 fn discovered(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
     let state = rows::state(turn)?;
+    if outcome.unique_key != Some(discover_key(&state)?) {
+        return Ok(());
+    }
     match (&state.step, outcome.state) {
         (Step::Loading { .. }, JobState::Failed | JobState::Skipped | JobState::Cancelled) => {
             let reason = outcome.reason.clone().unwrap_or_else(|| "its job was cancelled".to_owned());
@@ -345,7 +358,7 @@ fn dispatched(flow: &mut Flow<'_, '_>, chunk_id: &str, outcome: &JobOutcome) -> 
     reorganization::missed(flow, node, number, chunk, Missed::Failed, &reason)
 }
 
-fn add_node(flow: &mut Flow<'_, '_>, new: NewNode) -> Result<(), Halt<No>> {
+pub(crate) fn add_node(flow: &mut Flow<'_, '_>, new: NewNode) -> Result<(), Halt<No>> {
     let total = &mut flow.state.progress.directories_total;
     let place = u32::try_from(*total).unwrap_or(u32::MAX);
     *total += 1;
@@ -359,6 +372,7 @@ fn add_node(flow: &mut Flow<'_, '_>, new: NewNode) -> Result<(), Halt<No>> {
         current_tip: new.published.map(|(tip, _)| tip),
         current_version: new.published.map(|(_, ver)| ver),
         path: new.path,
+        round: flow.state.round,
         ..Node::default()
     };
     match new.parent {
@@ -380,7 +394,7 @@ fn add_node(flow: &mut Flow<'_, '_>, new: NewNode) -> Result<(), Halt<No>> {
     rows::put_node(flow.turn, &node)
 }
 
-fn add_file(flow: &mut Flow<'_, '_>, place: u32, file: &FileRecord) -> Result<(), Halt<No>> {
+pub(crate) fn add_file(flow: &mut Flow<'_, '_>, place: u32, file: &FileRecord) -> Result<(), Halt<No>> {
     let mut node = rows::node(flow.turn, place)?;
     flow.state.files.total += 1;
     match (file.is_open(), &file.cid) {
@@ -461,7 +475,8 @@ fn reset(turn: &mut Turn<'_>) -> Result<Reply, Halt<No>> {
 fn end(turn: &mut Turn<'_>, state: State, error: String) -> Result<(), Halt<No>> {
     let now = turn.now();
     turn.clear_alarm(TIMEOUT)?;
-    turn.cancel(&UniqueKey::new(DISCOVER_KEY)?);
+    turn.cancel(&discover_key(&state)?);
+    turn.delete(LATER);
     turn.put(STATE, &State { step: Step::Error { error }, live: 0, updated_at: now, ..state })?;
     cancel_live(turn)
 }

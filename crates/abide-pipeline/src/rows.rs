@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 pub(crate) const STATE: &str = "state";
 pub(crate) const MESSAGE: &str = "message";
+/// What came for a batch that goes on, until it is through.
+pub(crate) const LATER: &str = "later";
 pub(crate) const TODO: &str = "todo/";
 pub(crate) const READY: &str = "ready/";
 pub(crate) const LIVE: &str = "live/";
@@ -26,6 +28,17 @@ pub(crate) const DUE: &str = "due/";
 pub(crate) struct MessageRow(pub(crate) IngestMessage);
 
 impl Record for MessageRow {}
+
+/// Files came for a batch after the first time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LaterRow {
+    /// Where they are.
+    pub(crate) message: IngestMessage,
+    /// For the how manieth time their preprocessing was finished, if that was here.
+    pub(crate) finishes: u32,
+}
+
+impl Record for LaterRow {}
 
 /// Which chunk of which node a request is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +101,10 @@ pub(crate) fn todo_key(place: u32) -> String {
 /// How many children of a node are through with a phase.
 pub(crate) fn kids_done_key(phase: PhaseName, parent: u32) -> String {
     format!("kids_done/{}/{parent:07}", phase.as_str())
+}
+
+pub(crate) fn kids_done(turn: &mut Turn<'_>, phase: PhaseName, parent: u32) -> Result<u32, Halt<No>> {
+    Ok(turn.get(&kids_done_key(phase, parent))?.unwrap_or(0))
 }
 
 pub(crate) fn made_key(phase: PhaseName, place: u32) -> String {
@@ -168,7 +185,7 @@ pub(crate) fn chunk(turn: &mut Turn<'_>, place: u32, chunk: u32) -> Result<Optio
 /// belongs where its text is; and those of them that an earlier run left in no group. What somebody put there stays there.
 pub(crate) fn to_group(turn: &mut Turn<'_>, place: u32) -> Result<(Vec<String>, BTreeSet<String>), Halt<No>> {
     const PAGE: usize = 1_000;
-    let prefix = files_prefix(place);
+    let (prefix, round) = (files_prefix(place), node(turn, place)?.round);
     let (mut names, mut former) = (Vec::new(), BTreeSet::new());
     let mut after: Option<String> = None;
     loop {
@@ -177,7 +194,9 @@ pub(crate) fn to_group(turn: &mut Turn<'_>, place: u32) -> Result<(Vec<String>, 
         for (key, file) in page {
             after = Some(key);
             if !file.fixed && (file.error.is_none() || file.cid.is_some()) {
-                former.extend(file.former.then(|| file.filename.clone()));
+                // What was there in an earlier round was offered then.
+                let is_former = file.former || file.round < round;
+                former.extend(is_former.then(|| file.filename.clone()));
                 names.push(file.filename);
             }
         }

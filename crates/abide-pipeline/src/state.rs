@@ -59,6 +59,12 @@ pub(crate) struct State {
     pub updated_at: Time,
     /// When it was through.
     pub completed_at: Option<Time>,
+    /// How often files came for it after the first time.
+    #[serde(default, skip_serializing_if = "crate::node::is_zero")]
+    pub round: u32,
+    /// For the how manieth time its preprocessing was finished when its files were last asked for.
+    #[serde(default, skip_serializing_if = "crate::node::is_zero")]
+    pub finishes: u32,
 }
 
 impl Record for State {}
@@ -80,6 +86,8 @@ impl State {
             started_at: now,
             updated_at: now,
             completed_at: None,
+            round: 0,
+            finishes: 0,
         }
     }
 

@@ -53,6 +53,18 @@ impl PhaseName {
         PhaseName::ALL.into_iter().skip_while(|phase| *phase != self).nth(1)
     }
 
+    /// What says that a node is through with it.
+    pub(crate) const fn flag(self, node: &mut Node) -> &mut bool {
+        match self {
+            PhaseName::Discovery => &mut node.snapshot_published,
+            PhaseName::Ocr => &mut node.ocr_complete,
+            PhaseName::Reorganization => &mut node.reorganization_complete,
+            PhaseName::Pinax => &mut node.pinax_complete,
+            PhaseName::Cheimarros => &mut node.entity_ops_complete,
+            PhaseName::Description => &mut node.description_complete,
+        }
+    }
+
     /// Whether a node is through with it.
     #[must_use]
     pub const fn is_complete(self, node: &Node) -> bool {

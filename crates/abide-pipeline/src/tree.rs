@@ -78,7 +78,7 @@ impl Tree {
         if let Some(config) = file.config {
             directory.known.config = Some(directory.known.config.map_or(config, |known| known.or(config)));
         }
-        let name = directory.free_name(name);
+        let name = free_name(name, &directory.names);
         let error = directory.refusal(&name);
         let filename = cut_name(&name);
         directory.names.insert(filename.clone());
@@ -92,6 +92,7 @@ impl Tree {
             error,
             fixed: false,
             former: false,
+            round: 0,
         });
         Ok(())
     }
@@ -147,20 +148,6 @@ impl Tree {
 }
 
 impl Directory {
-    /// The name, or one with a number if another file or a phase has it.
-    fn free_name(&self, name: &str) -> String {
-        let is_free = |name: &str| !self.names.contains(name) && !OWN_COMPONENTS.contains(&name);
-        if is_free(name) {
-            return name.to_owned();
-        }
-        let (stem, ending) =
-            name.split_once('.').map_or((name, String::new()), |(s, e)| (s, format!(".{e}")));
-        (2..)
-            .map(|number| format!("{stem} ({number}){ending}"))
-            .find(|name| is_free(name))
-            .expect("there are more numbers than files")
-    }
-
     /// Why a file cannot be taken.
     fn refusal(&self, name: &str) -> Option<String> {
         if self.files.len() >= FILES_PER_DIRECTORY as usize {
@@ -171,6 +158,19 @@ impl Directory {
         }
         name.chars().any(char::is_control).then(|| "its name has a control character".to_owned())
     }
+}
+
+/// The name, or one with a number if another file or a phase has it.
+pub(crate) fn free_name(name: &str, taken: &BTreeSet<String>) -> String {
+    let is_free = |name: &str| !taken.contains(name) && !OWN_COMPONENTS.contains(&name);
+    if is_free(name) {
+        return name.to_owned();
+    }
+    let (stem, ending) = name.split_once('.').map_or((name, String::new()), |(s, e)| (s, format!(".{e}")));
+    (2..)
+        .map(|number| format!("{stem} ({number}){ending}"))
+        .find(|name| is_free(name))
+        .expect("there are more numbers than files")
 }
 
 /// A name as a row can have it.

@@ -3,6 +3,7 @@
 use crate::calls::{Call, HaveAnswer, OkAnswer, Reply, StartAnswer};
 use crate::file::{Place, ProcessableFile};
 use crate::flow::{self, Flow, Spread};
+use crate::handover::{SWEEP, handover};
 use crate::jobs::{self, Ended};
 use crate::limits::CANCELLED_PER_TURN;
 use crate::message::{BatchId, QueueMessage};
@@ -11,7 +12,7 @@ use crate::phases::{self, Phases};
 use crate::refusal::No;
 use crate::rows::{self, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
-use crate::state::{Delivery, State, Step};
+use crate::state::{State, Step};
 use crate::task::{Moved, Task, TaskEvent};
 use abide_core::event::{Event as EngineEvent, Sender};
 use abide_core::job::{JobOutcome, JobState};
@@ -23,11 +24,7 @@ use abide_engine::{Answer, Halt, Object, Turn};
 use serde::{Deserialize, Serialize};
 
 /// The alarm that looks at a running phase.
-const TICK: &str = "tick";
-/// The alarm that empties staging.
-const SWEEP: &str = "sweep";
-/// The shortest time until a batch that goes on is looked at again.
-const SWEEP_AGAIN_MS: i64 = 60_000;
+pub(crate) const TICK: &str = "tick";
 
 /// What a batch is sent, by itself and by those around it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -47,7 +44,10 @@ pub enum ToBatch {
     /// Cancel what is with launchers, and go on until nothing is.
     Cancel,
     /// From whoever was told of the finished batch: nothing of its staging is read any more.
-    Taken,
+    Taken {
+        /// As it was finished for the how manieth time.
+        finishes: u32,
+    },
 }
 
 /// A kind of object that takes a batch of files through phases.
@@ -94,6 +94,8 @@ impl Object for Batch {
             Call::Tasks(page) => Reply::Tasks(show::tasks(turn, self.phases, &page)?),
             Call::Output(page) => Reply::Output(show::output(turn, &page)?),
             Call::Inputs(page) => Reply::Inputs(show::inputs(turn, &page)?),
+            Call::Handover { finishes, after } => Reply::Output(handover(turn, finishes, after)?),
+            Call::Tree { life } => has_tree(turn, life)?,
             Call::Retry { task_id } => self.retry(turn, &task_id)?,
         };
         Ok(reply.into())
@@ -105,7 +107,7 @@ impl Object for Batch {
             ToBatch::Tick => self.tick(turn),
             ToBatch::Spread { task_id, from } => self.spread(turn, &task_id, from),
             ToBatch::Cancel => cancel_live(turn),
-            ToBatch::Taken => self.taken(turn),
+            ToBatch::Taken { finishes } => self.taken(turn, finishes),
         }
     }
 
@@ -317,72 +319,14 @@ impl Batch {
         }
     }
 
-    fn finish(&self, turn: &mut Turn<'_>, flow: &mut Flow<'_>) -> Result<(), Halt<No>> {
-        flow.state.step = Step::Done;
-        flow.state.completed_at = Some(turn.now());
-        flow.state.finishes += 1;
-        turn.clear_alarm(TICK)?;
-        let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-        let is_wanted = message.is_delivered();
-        if self.options.delivers && is_wanted {
-            flow.state.delivery = Some(Delivery::Pending);
-            turn.enqueue(jobs::finalize(&message, flow.state.finishes)?)?;
-        }
-        if let Some(kind) = self.options.tell.as_ref().filter(|_| is_wanted) {
-            let to = abide_core::object::ObjectKey::new(kind, message.batch_id.as_str())?;
-            turn.send(&to, &jobs::Preprocessed { preprocessed: message })?;
-            // A message that is in the commit arrives.
-            flow.state.delivery = flow.state.delivery.or(Some(Delivery::Delivered));
-        }
-        flow.note(turn, flow.state.shown())
-    }
-
-    /// The delivery is over.
-    fn delivered(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
-        let mut flow = self.flow(turn)?;
-        let current = outcome.unique_key.as_ref().map(UniqueKey::as_str)
-            == Some(&jobs::finalize_key(flow.state.finishes));
-        if flow.state.step != Step::Done || !current {
-            return Ok(());
-        }
-        let delivery = match outcome.state {
-            JobState::Done => Delivery::Delivered,
-            JobState::Failed | JobState::Skipped | JobState::Cancelled => Delivery::Dead,
-            JobState::Scheduled | JobState::Ready | JobState::Running => return Ok(()),
-        };
-        flow.state.delivery = Some(delivery);
-        if delivery == Delivery::Delivered {
-            turn.set_alarm(SWEEP, turn.now().plus_ms(self.options.staging_kept_ms))?;
-        }
-        flow.note(turn, flow.state.shown())?;
-        flow.save(turn)
-    }
-
-    /// Whoever was told of the batch is through with it. One that was never there has nothing to empty.
-    fn taken(&self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
-        let state = turn.get::<State>(STATE)?;
-        if state.is_some_and(|state| !matches!(state.step, Step::Error { .. })) {
-            turn.set_alarm(SWEEP, turn.now().plus_ms(self.options.staging_kept_ms))?;
-        }
-        Ok(())
-    }
-
-    /// Empties staging, or waits again if the batch goes on: a task is tried again, or it is not delivered.
-    fn sweep(&self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
-        let state = rows::state(turn)?;
-        if state.step == Step::Done && state.delivery == Some(Delivery::Delivered) {
-            let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-            return Ok(turn.enqueue(jobs::sweep(&message)?)?);
-        }
-        let again_ms = self.options.staging_kept_ms.max(SWEEP_AGAIN_MS);
-        Ok(turn.set_alarm(SWEEP, turn.now().plus_ms(again_ms))?)
-    }
-
     /// Tries a failed task again. A batch that was done goes on until it is done again.
     fn retry(&self, turn: &mut Turn<'_>, task_id: &str) -> Result<Reply, Halt<No>> {
         let mut flow = self.flow(turn)?;
         if matches!(flow.state.step, Step::Error { .. }) {
             return Err(No::Ended.into());
+        }
+        if flow.state.is_swept {
+            return Err(No::Swept.into());
         }
         let task = rows::task(turn, self.phases, task_id)?;
         if task.passed_on {
@@ -395,6 +339,9 @@ impl Batch {
         if flow.state.step == Step::Done {
             flow.state.completed_at = None;
             flow.state.delivery = None;
+            // What is delivered is the batch when it is done again, and its staging is needed until then.
+            turn.cancel(&UniqueKey::new(jobs::finalize_key(flow.state.finishes))?);
+            turn.clear_alarm(SWEEP)?;
         }
         if !matches!(flow.state.step, Step::Loading { .. }) {
             self.advance(turn, &mut flow)?;
@@ -404,6 +351,15 @@ impl Batch {
         flow.save(turn)?;
         Ok(Reply::Ok(OkAnswer { ok: true, message: Some(format!("task {task_id} is tried again")) }))
     }
+}
+
+/// The manifest has entities of directories, which are handed over with the files.
+fn has_tree(turn: &mut Turn<'_>, life: Incarnation) -> Result<Reply, Halt<No>> {
+    let state = rows::state(turn)?;
+    if life == turn.incarnation() && matches!(state.step, Step::Loading { .. }) {
+        turn.put(STATE, &State { has_tree: true, ..state })?;
+    }
+    Ok(Reply::Ok(OkAnswer { ok: true, message: None }))
 }
 
 /// The manifest's worker is through: with all files, or without any hope.

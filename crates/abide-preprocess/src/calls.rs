@@ -70,6 +70,18 @@ pub enum Call {
     Tasks(TaskPage),
     /// Files as they are now, in their order.
     Output(FilePage),
+    /// Files of a batch that is done, for whoever hands them over.
+    Handover {
+        /// As it was finished for the how manieth time: another one is refused.
+        finishes: u32,
+        /// After this place.
+        after: Option<Place>,
+    },
+    /// From the manifest's worker: it has entities of directories.
+    Tree {
+        /// In which life.
+        life: Incarnation,
+    },
     /// Inputs and how they ended, in their order.
     Inputs(FilePage),
     /// Try a failed task again.
@@ -132,7 +144,7 @@ pub enum Reply {
     Heard(HeardAnswer),
     /// To [`Call::Tasks`].
     Tasks(TasksAnswer),
-    /// To [`Call::Output`].
+    /// To [`Call::Output`] and [`Call::Handover`].
     Output(OutputAnswer),
     /// To [`Call::Inputs`].
     Inputs(InputsAnswer),

@@ -80,8 +80,20 @@ pub enum Ended {
 /// What the next in line is told of a finished batch: its files are read from here, by page.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Preprocessed {
+    /// It.
+    pub preprocessed: Finished,
+}
+
+/// A finished batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
     /// The message that began it.
-    pub preprocessed: QueueMessage,
+    pub message: QueueMessage,
+    /// For the how manieth time: a task that is tried again finishes it again.
+    pub finishes: u32,
+    /// Whether its manifest has entities of directories.
+    #[serde(default)]
+    pub has_tree: bool,
 }
 
 /// The job that reads a batch's manifest.
@@ -99,11 +111,10 @@ pub(crate) fn finalize_key(finishes: u32) -> String {
 }
 
 /// The job that delivers a finished batch.
-pub(crate) fn finalize(message: &QueueMessage, finishes: u32) -> Result<NewJob, BadJob> {
-    let order = BatchOrder { message: message.clone(), life: None };
-    let unique_key = Some(UniqueKey::new(finalize_key(finishes))?);
+pub(crate) fn finalize(finished: &Finished) -> Result<NewJob, BadJob> {
+    let unique_key = Some(UniqueKey::new(finalize_key(finished.finishes))?);
     let backoff = Some(Backoff { base_ms: 1_000, cap_ms: 600_000 });
-    let job = NewJob::of(QUEUE, FINALIZE, &order)?;
+    let job = NewJob::of(QUEUE, FINALIZE, finished)?;
     Ok(NewJob { unique_key, backoff, max_attempts: Some(DELIVERY_ATTEMPTS), ..job })
 }
 

@@ -32,6 +32,7 @@ mod callback;
 pub mod calls;
 pub mod file;
 mod flow;
+mod handover;
 mod holder;
 pub mod jobs;
 pub mod launch;

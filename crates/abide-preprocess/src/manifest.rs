@@ -6,8 +6,15 @@ use crate::message::{BatchId, QueueMessage};
 use crate::phases::image::usual_ref;
 use abide_blob::Key;
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+
+/// Entities of directories by path, with the topmost one: what a message or a manifest brings and is given back.
+pub const TREE: [&str; 4] = ["root_pi", "node_pis", "node_tips", "node_versions"];
+
+/// Fields of a document by their names.
+pub type Fields = Map<String, Value>;
 
 /// A manifest as it is in the bucket.
 #[derive(Debug, Deserialize)]
@@ -38,6 +45,22 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the manifest cannot be read: {0}")]
 pub struct BadManifest(String);
+
+/// What a manifest says of the entities of its directories: those of [`TREE`] that are there. They may be more than a message
+/// carries.
+pub fn tree(bytes: &[u8]) -> Result<Fields, BadManifest> {
+    /// Everything but the files, which are most of it.
+    #[derive(Deserialize)]
+    struct Entities {
+        #[serde(default, rename = "directories")]
+        _directories: IgnoredAny,
+        #[serde(flatten)]
+        fields: Fields,
+    }
+    let document: Entities = serde_json::from_slice(bytes).map_err(|error| BadManifest(error.to_string()))?;
+    let is_tree = |(name, value): &(String, Value)| TREE.contains(&name.as_str()) && !value.is_null();
+    Ok(document.fields.into_iter().filter(is_tree).collect())
+}
 
 /// The files of a manifest, in its order, each key once, with names for outputs that collide with nothing.
 pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>, BadManifest> {

@@ -59,7 +59,8 @@ pub enum BadMessage {
     Unreadable(String),
     /// It is longer than a queue carries.
     #[error(
-        "the queue message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put what is long into the manifest"
+        "the queue message has {0} bytes, and a queue carries {MESSAGE_BYTES}: put node_pis, node_tips and node_versions into \
+         the manifest"
     )]
     TooLong(usize),
 }

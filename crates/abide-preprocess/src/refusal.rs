@@ -45,6 +45,15 @@ pub enum No {
     /// What a failed task was about went on without it.
     #[error("a later phase has taken the file of task {0}: reset the batch and send its message again")]
     PassedOn(String),
+    /// Nothing can be made of files that are not there any more.
+    #[error(
+        "the staging of this batch was emptied after it was delivered, its files with it: bring them there again, reset the \
+         batch and send its queue message"
+    )]
+    Swept,
+    /// It goes on, or was finished again.
+    #[error("the batch goes on, or was finished again: it is delivered as it is then")]
+    NotFinished,
     /// The batch has ended.
     #[error("the batch has ended with an error: send its queue message to begin it again")]
     Ended,
@@ -62,6 +71,8 @@ impl Refusal for No {
             No::LongReport(_) => "long_report",
             No::NotFailed(_) => "not_failed",
             No::PassedOn(_) => "passed_on",
+            No::Swept => "swept",
+            No::NotFinished => "not_finished",
             No::Ended => "ended",
         }
     }
@@ -71,7 +82,12 @@ impl Refusal for No {
             No::UnknownBatch(_) | No::UnknownTask(_) => RefusalClass::NotFound,
             No::UnknownPhase(_) | No::OtherTask(_) | No::LongReport(_) => RefusalClass::Invalid,
             No::Forged { .. } => RefusalClass::Forbidden,
-            No::Over { .. } | No::NotFailed(_) | No::PassedOn(_) | No::Ended => RefusalClass::Conflict,
+            No::Over { .. }
+            | No::NotFailed(_)
+            | No::PassedOn(_)
+            | No::Swept
+            | No::NotFinished
+            | No::Ended => RefusalClass::Conflict,
         }
     }
 }

@@ -131,6 +131,12 @@ pub struct State {
     /// Whether ids of assets follow from the batch.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stable_assets: bool,
+    /// Whether its manifest has entities of directories.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_tree: bool,
+    /// Whether its staging was emptied.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_swept: bool,
 }
 
 impl Record for State {}
@@ -153,6 +159,8 @@ impl State {
             finishes: 0,
             delivery: None,
             stable_assets: false,
+            has_tree: false,
+            is_swept: false,
         }
     }
 

@@ -55,7 +55,7 @@ impl Phase for Discovery {
 }
 
 /// Files of a node that nothing became of.
-fn open_files(flow: &mut Flow<'_, '_>, place: u32) -> Result<u64, Halt<No>> {
+pub(crate) fn open_files(flow: &mut Flow<'_, '_>, place: u32) -> Result<u64, Halt<No>> {
     const PAGE: usize = 1_000;
     let (mut open, mut after): (u64, Option<String>) = (0, None);
     loop {

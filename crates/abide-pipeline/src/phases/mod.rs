@@ -2,7 +2,7 @@
 
 mod cheimarros;
 mod description;
-mod discovery;
+pub(crate) mod discovery;
 mod ocr;
 mod pinax;
 pub(crate) mod reorganization;

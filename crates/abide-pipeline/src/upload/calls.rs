@@ -99,6 +99,8 @@ pub struct Processed {
     pub total_files: u64,
     /// The topmost entity.
     pub root_pi: Option<EntityId>,
+    /// Where they are listed.
+    pub list_r2_key: String,
 }
 
 /// Where an upload is.
@@ -188,6 +190,9 @@ pub(crate) struct State {
     /// Who waits for entities.
     pub(crate) ticket: Option<Ticket>,
     pub(crate) finalizes: u32,
+    /// Where the processed files are listed that the pipeline got last, if they were delivered.
+    #[serde(default)]
+    pub(crate) processed: Option<String>,
 }
 
 impl Record for State {}

@@ -11,7 +11,7 @@ use crate::service::Service;
 use crate::tree::parent_of;
 use abide_blob::Key;
 use abide_engine::{CallError, Object};
-use abide_entities::EntityError;
+use abide_entities::{Codec, ContentId, EntityError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -116,11 +116,12 @@ impl Service {
             .collect();
         let manifest = json!({"batch_id": batch, "directories": directories});
         let failed = |error: String| UploadError::Failed(error);
-        let key = Key::new(&processed_key(batch)).map_err(|error| failed(error.to_string()))?;
         let bytes = serde_json::to_vec(&manifest).map_err(|error| failed(error.to_string()))?;
+        let list_r2_key = processed_key(batch, &ContentId::of(Codec::Raw, &bytes));
+        let key = Key::new(&list_r2_key).map_err(|error| failed(error.to_string()))?;
         let written = self.staging().put(&key, bytes.into(), "application/json").await;
         written.map_err(|error| failed(error.to_string()))?;
-        let call = Call::Processed(Processed { total_files, root_pi: Some(root_pi) });
+        let call = Call::Processed(Processed { total_files, root_pi: Some(root_pi), list_r2_key });
         Ok(site.call(Intake::KIND, batch, &call).await?)
     }
 }

@@ -9,7 +9,7 @@ use super::files;
 use super::jobs::{self, Discovered, DiscoveryOrder, QUEUE};
 use super::refusal::No;
 use super::request::Init;
-use super::{manifest_key, prefix, processed_key};
+use super::{manifest_key, prefix};
 use crate::calls::ToPipeline;
 use crate::limits::{MESSAGE_BYTES, PAGE_ITEMS};
 use crate::message::IngestMessage;
@@ -153,6 +153,7 @@ fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Init
         error: None,
         ticket: None,
         finalizes: 0,
+        processed: None,
     };
     turn.put(STATE, &state)?;
     abandoned::watch(turn)?;
@@ -270,7 +271,7 @@ fn discovered(turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>>
     Ok(turn.put(STATE, &state)?)
 }
 
-/// What preprocessing is told. Entities by path go along if they fit; who does not get them derives them.
+/// What preprocessing is told. Entities by path go along if they fit; they are in the manifest in any case.
 fn queue_message(turn: &mut Turn<'_>, state: &State, found: Discovered) -> Result<QueueMessage, Halt<No>> {
     let batch = name(turn);
     let now = iso(turn.now());
@@ -300,14 +301,31 @@ fn queue_message(turn: &mut Turn<'_>, state: &State, found: Discovered) -> Resul
     QueueMessage::read(&message).map_err(|error| No::TooMuch(error.to_string()).into())
 }
 
-/// The files are processed: the pipeline gets the batch.
+/// The files are processed: the pipeline gets the batch. A list that comes again is answered as the first time, and another one,
+/// for a file that was tried again, is taken too.
 fn enqueue(turn: &mut Turn<'_>, processed: Processed) -> Result<ProcessedAnswer, Halt<No>> {
-    let mut state = in_status(turn, BatchStatus::Preprocessing)?;
+    let mut state = state(turn)?;
     let batch_id = name(turn);
+    let answer = ProcessedAnswer {
+        success: true,
+        batch_id: batch_id.clone(),
+        status: BatchStatus::Enqueued,
+        total_files: processed.total_files,
+    };
+    match (state.status, &state.processed) {
+        (BatchStatus::Enqueued, Some(list)) if *list == processed.list_r2_key => return Ok(answer),
+        (BatchStatus::Preprocessing, _) | (BatchStatus::Enqueued, Some(_)) => {}
+        // The pipeline got it in another way.
+        (BatchStatus::Enqueued, None)
+        | (BatchStatus::Uploading | BatchStatus::Discovery | BatchStatus::Failed, _) => {
+            let wanted = BatchStatus::Preprocessing.as_str();
+            return Err(No::WrongStatus(state.status.as_str(), wanted).into());
+        }
+    }
     let prompts: Option<CustomPrompts> = turn.get(PROMPTS)?;
     let message: Value = json!({
         "batch_id": batch_id,
-        "manifest_r2_key": processed_key(&batch_id),
+        "manifest_r2_key": processed.list_r2_key,
         "r2_prefix": prefix(&batch_id),
         "root_pi": processed.root_pi.or_else(|| state.root_pi.clone()),
         "parent_pi": state.init.parent_pi,
@@ -319,12 +337,12 @@ fn enqueue(turn: &mut Turn<'_>, processed: Processed) -> Result<ProcessedAnswer,
     });
     let message = IngestMessage::read(&message).map_err(|error| No::TooMuch(error.to_string()))?;
     let pipeline = ObjectKey::new(Pipeline::KIND, &batch_id)?;
-    turn.send(&pipeline, &ToPipeline::Start(Box::new(message)))?;
+    turn.send(&pipeline, &ToPipeline::Listed(Box::new(message)))?;
     state.status = BatchStatus::Enqueued;
-    state.enqueued_at = Some(turn.now());
+    state.enqueued_at = state.enqueued_at.or(Some(turn.now()));
+    state.processed = Some(processed.list_r2_key);
     turn.put(STATE, &state)?;
-    let total_files = processed.total_files;
-    Ok(ProcessedAnswer { success: true, batch_id, status: BatchStatus::Enqueued, total_files })
+    Ok(answer)
 }
 
 fn status(turn: &mut Turn<'_>) -> Result<StatusAnswer, Halt<No>> {

@@ -34,9 +34,11 @@ pub use refusal::No;
 pub use request::{BadUpload, Init, Limits, ProcessedBody, StartFile};
 pub(crate) use work::{Complete, Discovery};
 
-/// Where the processed files of a batch are listed.
-pub(crate) fn processed_key(batch: &str) -> String {
-    format!("staging/{batch}/_processed.json")
+use abide_entities::ContentId;
+
+/// Where processed files of a batch are listed: another list is at another place, so that one that is refused replaces none.
+pub(crate) fn processed_key(batch: &str, list: &ContentId) -> String {
+    format!("staging/{batch}/_processed-{list}.json")
 }
 
 /// Where the uploaded files of a batch are listed.

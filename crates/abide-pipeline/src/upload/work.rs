@@ -6,6 +6,7 @@ use super::jobs::{CompleteOrder, Discovered, DiscoveryOrder};
 use super::{manifest_key, part_key};
 use crate::calls::Item;
 use crate::config::ProcessingConfig;
+use crate::limits::MESSAGE_BYTES;
 use crate::service::Service;
 use crate::site::Site;
 use crate::tree::{FoundFile, Tree, parent_of};
@@ -130,11 +131,11 @@ struct Directory {
 async fn discover(service: &Service, order: &DiscoveryOrder) -> Result<Discovered, WorkError> {
     let site = service.site().await;
     let files = files(&site, &order.batch_id).await?;
-    write_manifest(service.staging(), &order.batch_id, &files).await?;
     let mut tree = Tree::default();
-    for file in files {
+    for file in &files {
         let config = ProcessingConfig::of_value(&file.file.processing_config);
-        let found = FoundFile { logical_path: file.file.logical_path, staging_key: file.r2_key, config };
+        let (logical_path, staging_key) = (file.file.logical_path.clone(), file.r2_key.clone());
+        let found = FoundFile { logical_path, staging_key, config };
         tree.add(found).map_err(|error| WorkError::Never(error.to_string()))?;
     }
     let mut directories: Vec<Directory> = Vec::new();
@@ -154,11 +155,15 @@ async fn discover(service: &Service, order: &DiscoveryOrder) -> Result<Discovere
     let root_pi = directories.first().map(|directory| directory.pi.clone());
     let root_pi = root_pi.ok_or_else(|| WorkError::Never("the batch has no directories".to_owned()))?;
     let node_pis = directories.iter().map(|one| (one.path.clone(), one.pi.clone())).collect();
+    write_manifest(service.staging(), &order.batch_id, &files, &root_pi, &node_pis).await?;
+    drop(files);
     publish(service, &site, order, directories).await?;
     if let Some(parent) = &order.parent_pi {
         Target::new(site.entities.as_ref(), &root_pi, NOTE).put_under(parent).await?;
     }
-    Ok(Discovered { root_pi, node_pis: Some(node_pis) })
+    // They are in the manifest; what comes back from here has its bounds.
+    let node_pis = Some(node_pis).filter(|node_pis| json!(node_pis).to_string().len() < MESSAGE_BYTES);
+    Ok(Discovered { root_pi, node_pis })
 }
 
 async fn publish(
@@ -210,7 +215,13 @@ async fn files(site: &Site, batch: &str) -> Result<Vec<FileDocument>, WorkError>
     }
 }
 
-async fn write_manifest(staging: &Bucket, batch: &str, files: &[FileDocument]) -> Result<(), WorkError> {
+async fn write_manifest(
+    staging: &Bucket,
+    batch: &str,
+    files: &[FileDocument],
+    root_pi: &EntityId,
+    node_pis: &BTreeMap<String, EntityId>,
+) -> Result<(), WorkError> {
     let mut directories: BTreeMap<&str, Vec<&FileDocument>> = BTreeMap::new();
     for file in files {
         directories.entry(parent_of(&file.file.logical_path).unwrap_or("/")).or_default().push(file);
@@ -235,7 +246,7 @@ async fn write_manifest(staging: &Bucket, batch: &str, files: &[FileDocument]) -
         .collect();
     let all: Vec<&FileDocument> = files.iter().collect();
     let manifest = json!({"batch_id": batch, "total_files": files.len(), "total_bytes": size(&all),
-        "directories": listed});
+        "directories": listed, "root_pi": root_pi, "node_pis": node_pis});
     let bytes = serde_json::to_vec(&manifest).map_err(|error| WorkError::Never(error.to_string()))?;
     Ok(staging.put(&blob(&manifest_key(batch))?, bytes.into(), "application/json").await?)
 }

@@ -1,9 +1,9 @@
 //! Finds the directories and files of a batch: in its message, in a manifest, or where it was preprocessed.
 
-use super::{WorkError, run};
+use super::{WorkError, known, run};
 use crate::calls::{Call, HaveAnswer, Item, NewNode};
 use crate::config::ProcessingConfig;
-use crate::limits::{CALL_BYTES, ITEMS_PER_CALL, MANIFEST_BYTES};
+use crate::limits::{CALL_BYTES, ITEMS_PER_CALL, MANIFEST_BYTES, NEW_PER_CALL};
 use crate::message::{IngestMessage, PiNode};
 use crate::orders::DiscoverOrder;
 use crate::service::Service;
@@ -32,7 +32,13 @@ impl Worker for Discover {
         Box::pin(run(job, |order: DiscoverOrder| async move {
             let site = service.site().await;
             let items = find(&service, &site, &order.message).await?;
-            bring(&site, &order, &items).await
+            match order.round {
+                0 => bring(&site, &order, &items, ITEMS_PER_CALL).await,
+                _ => {
+                    let new = known::without(&site, order.batch.batch_id.as_str(), items).await?;
+                    bring(&site, &order, &new, NEW_PER_CALL).await
+                }
+            }
         }))
     }
 }
@@ -83,7 +89,7 @@ async fn find(service: &Service, site: &Site, message: &IngestMessage) -> Result
             }
             of_manifest(message, manifest)
         }
-        None => of_preprocessed(site, message).await,
+        None => of_preprocessed(service, site, message).await,
     }
 }
 
@@ -107,7 +113,34 @@ fn of_manifest(message: &IngestMessage, manifest: Manifest) -> Result<Vec<Item>,
     Ok(tree.into_items(message.id_space(), &message.node_pis))
 }
 
-async fn of_preprocessed(site: &Site, message: &IngestMessage) -> Result<Vec<Item>, WorkError> {
+/// Entities of directories by path: those of the message, and those that it has no room for.
+async fn node_pis(
+    service: &Service,
+    message: &IngestMessage,
+) -> Result<BTreeMap<String, EntityId>, WorkError> {
+    let mut node_pis = message.node_pis.clone();
+    if let Some(key) = &message.tree_r2_key {
+        let never = |error: &dyn std::fmt::Display| WorkError::Never(format!("{key}: {error}"));
+        let key = Key::new(key).map_err(|error| never(&error))?;
+        let bytes = service.staging().get_bytes(&key, MANIFEST_BYTES).await?;
+        let mut tree = abide_preprocess::manifest::tree(&bytes).map_err(|error| never(&error))?;
+        if let Some(further) = tree.remove("node_pis") {
+            let further =
+                BTreeMap::<String, EntityId>::deserialize(further).map_err(|error| never(&error))?;
+            for (path, pi) in further {
+                node_pis.entry(path).or_insert(pi);
+            }
+        }
+    }
+    Ok(node_pis)
+}
+
+async fn of_preprocessed(
+    service: &Service,
+    site: &Site,
+    message: &IngestMessage,
+) -> Result<Vec<Item>, WorkError> {
+    let node_pis = node_pis(service, message).await?;
     let mut tree = Tree::default();
     let mut after = None;
     loop {
@@ -120,7 +153,7 @@ async fn of_preprocessed(site: &Site, message: &IngestMessage) -> Result<Vec<Ite
         }
         match page.next {
             Some(next) => after = Some(next),
-            None => return Ok(tree.into_items(message.id_space(), &message.node_pis)),
+            None => return Ok(tree.into_items(message.id_space(), &node_pis)),
         }
     }
 }
@@ -199,11 +232,11 @@ async fn of_entities(site: &Site, nodes: &[PiNode]) -> Result<Vec<Item>, WorkErr
 }
 
 /// Brings everything to the batch, a part at a time.
-async fn bring(site: &Site, order: &DiscoverOrder, items: &[Item]) -> Result<Value, WorkError> {
+async fn bring(site: &Site, order: &DiscoverOrder, items: &[Item], most: usize) -> Result<Value, WorkError> {
     let batch = order.batch.batch_id.as_str();
     let mut from = 0_usize;
     loop {
-        let part = part(&items[from..]);
+        let part = part(&items[from..], most);
         let last = from + part.len() == items.len();
         let call = Call::Items { life: order.batch.life, from: from as u64, items: part.to_vec(), last };
         let answer: HaveAnswer = site.ask(batch, &call).await?;
@@ -219,9 +252,9 @@ async fn bring(site: &Site, order: &DiscoverOrder, items: &[Item]) -> Result<Val
 }
 
 /// As many of the first items as one call brings.
-fn part(items: &[Item]) -> &[Item] {
+fn part(items: &[Item], most: usize) -> &[Item] {
     let mut bytes = 0;
-    let fits = items.iter().take(ITEMS_PER_CALL).take_while(|item| {
+    let fits = items.iter().take(most).take_while(|item| {
         bytes += serde_json::to_string(item).map_or(CALL_BYTES, |text| text.len());
         bytes <= CALL_BYTES
     });

@@ -5,6 +5,7 @@ mod describe;
 mod discover;
 mod dispatch;
 mod doers;
+mod known;
 mod look;
 mod ocr;
 mod pinax;

@@ -41,7 +41,10 @@ async fn snapshot(service: &Service, order: &SnapshotOrder) -> Result<Published,
     let Some(node) = brief.node else {
         return Err(WorkError::Never("nothing is to be done with the directory any more".to_owned()));
     };
-    let components = files(service, &site, order).await?;
+    // An entity that is there has what came before, or somebody took it away.
+    let since =
+        if node.current_tip.is_some() && order.phase == PhaseName::Discovery { node.round } else { 0 };
+    let components = files(service, &site, order, since).await?;
     let note = brief.custom_note.unwrap_or_else(|| usual_note(order.phase).to_owned());
     let entity = Target::new(site.entities.as_ref(), &order.node.pi, note);
     if order.phase == PhaseName::Ocr {
@@ -66,11 +69,12 @@ const fn usual_note(phase: PhaseName) -> &'static str {
     }
 }
 
-/// Keeps the files of a node that are not kept yet, tells the batch, and gives all that are.
+/// Keeps the files of a node that are not kept yet, tells the batch, and gives all that are and came since that round.
 async fn files(
     service: &Service,
     site: &Site,
     order: &SnapshotOrder,
+    since: u32,
 ) -> Result<BTreeMap<String, ContentId>, WorkError> {
     let (batch, life, place) = (order.node.batch.batch_id.as_str(), order.node.batch.life, order.node.place);
     let mut components = BTreeMap::new();
@@ -79,7 +83,8 @@ async fn files(
         let page: FilesAnswer = site.ask(batch, &Call::Files { place, after }).await?;
         let (open, kept): (Vec<FileRecord>, Vec<FileRecord>) =
             page.files.into_iter().partition(FileRecord::is_open);
-        components.extend(kept.into_iter().filter_map(|file| Some((file.filename, file.cid?))));
+        let kept = kept.into_iter().filter(|file| file.round >= since);
+        components.extend(kept.filter_map(|file| Some((file.filename, file.cid?))));
         let stored: Vec<StoredFile> = stream::iter(open)
             .map(|file| keep(service.staging(), site.entities.as_ref(), file))
             .buffered(AT_A_TIME)

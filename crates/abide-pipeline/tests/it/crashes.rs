@@ -1,7 +1,8 @@
 //! The engine dies at each commit of a batch: it ends as it would have.
 
-use crate::rig::{BATCH, Organizing, Rig, items, names, rig};
+use crate::rig::{BATCH, Organizing, Rig, items, message, names, pi_of, rig};
 use abide_engine::testing::{Moment, minute};
+use abide_pipeline::calls::{HaveAnswer, Item, NewNode};
 use abide_pipeline::contract::*;
 use abide_pipeline::{Call, Options};
 use std::collections::BTreeMap;
@@ -22,7 +23,43 @@ fn run(crash: Option<(usize, Moment)>) -> Rig {
     rig.world.pass(minute(1));
     rig.bring(&items(&dirs, ProcessingConfig::default()));
     rig.world.pass(minute(10));
+    // More comes later. Whoever says so says it again if nobody heard it.
+    while !rig.ran.borrow().iter().any(|job| job.contains("\"round\":1")) {
+        rig.world.send(BATCH, &serde_json::json!({ "listed": message() }));
+        rig.world.pass(minute(1));
+    }
+    bring_more(&mut rig);
+    rig.world.pass(minute(10));
     rig
+}
+
+/// A file for a directory that the batch has, and a directory that it has not, as far as they are lacking.
+fn bring_more(rig: &mut Rig) {
+    loop {
+        let nodes = rig.nodes();
+        let place = |path: &str| nodes.iter().find(|node| node.path == path).map(|node| node.place);
+        let node = |path: &str, parent: u32| {
+            let (config, pi) = (ProcessingConfig::default(), pi_of(path));
+            let (path, parent) = (path.to_owned(), Some(parent));
+            let new = NewNode { parent, path, pi, config, published: None, existing_groups: Vec::new() };
+            Item::Node(Box::new(new))
+        };
+        let file = |place: u32, name: &str| {
+            let found = items(&[("/", vec![name.to_owned()])], ProcessingConfig::default());
+            let mut files = found.into_iter().filter_map(|item| match item {
+                Item::File { file, .. } => Some(Item::File { place, file }),
+                Item::Node(_) => None,
+            });
+            files.next().unwrap()
+        };
+        let (g, total) = (place("/g").unwrap(), u32::try_from(nodes.len()).unwrap());
+        let h = place("/h").unwrap_or(total);
+        let more = vec![node("/g", 0), file(g, "y9.txt"), node("/h", 0), file(h, "z.txt")];
+        let call = Call::Items { life: rig.life(), from: 0, items: more, last: true };
+        if rig.world.call::<HaveAnswer>(BATCH, &call).is_ok() {
+            return;
+        }
+    }
 }
 
 #[test]

@@ -215,6 +215,17 @@ impl Rig {
         }
     }
 
+    /// The same of one that has so many files by then.
+    pub(crate) async fn end_with(&self, batch: &str, files: u64) -> StatusAnswer {
+        loop {
+            let status = self.end(batch).await;
+            if status.files.total == files || status.status == Status::Error {
+                return status;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// An entity and everything below it, parents first.
     pub(crate) async fn tree(&self, root: &EntityId) -> Vec<Shown> {
         let mut found: Vec<Shown> = Vec::new();

@@ -289,10 +289,53 @@ async fn processed_files_that_are_delivered() {
     assert!(matches!(rig.service.take_processed(&batch, body(json!([]))).await, Err(UploadError::Bad(_))));
     let taken = rig.service.take_processed(&batch, body(files.clone())).await.unwrap();
     assert_eq!((taken.success, taken.total_files), (true, 1));
-    assert!(rig.service.take_processed(&batch, body(files)).await.is_err());
+    // Whoever did not hear the answer asks again.
+    assert_eq!(rig.service.take_processed(&batch, body(files.clone())).await.unwrap(), taken);
     let end = rig.end(&batch).await;
+    assert_eq!(rig.service.take_processed(&batch, body(files.clone())).await.unwrap(), taken);
     assert_eq!((end.status, end.directories_failed), (Status::Done, 0));
+    assert_eq!(end, rig.end(&batch).await, "and nothing comes of it");
     let tree = rig.tree(&end.root_pi.unwrap()).await;
     let a = tree.iter().find(|shown| shown.label.as_deref() == Some("a")).unwrap();
     assert!(a.components.contains_key("description.md") && !a.components.contains_key("pinax.json"));
+}
+
+/// A file was tried again elsewhere: a later list has more, and what was made of the first one stays.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_list_of_processed_files_adds_what_is_new() {
+    let rig = rig_that_waits();
+    let batch = rig.service.init_upload(init(1, 10)).await.unwrap().batch_id;
+    upload(&rig, &batch, "/a/one.txt", "one").await;
+    ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    let file = |path: &str| {
+        json!({"r2_key": format!("staging/{batch}{path}"), "logical_path": path, "file_name": "x", "file_size": 3,
+            "content_type": "text/plain", "processing_config": {"ocr": false, "describe": true, "pinax": false}})
+    };
+    let deliver = async |files: &[&str]| {
+        let files: Vec<Value> = files.iter().map(|path| file(path)).collect();
+        let body = serde_json::from_value::<ProcessedBody>(json!({ "files": files })).unwrap();
+        rig.service.take_processed(&batch, body).await.unwrap()
+    };
+    deliver(&["/a/one.txt"]).await;
+    let first = rig.end(&batch).await;
+    for path in ["/a/two.txt", "/b/three.txt"] {
+        put(&rig, &format!("staging/{batch}{path}"), Bytes::from_static(b"new")).await;
+    }
+    let taken = deliver(&["/a/one.txt", "/a/two.txt", "/b/three.txt"]).await;
+    assert_eq!(taken.total_files, 3);
+    let end = rig.end_with(&batch, 3).await;
+    assert_eq!((end.status, end.directories_failed, end.root_pi.clone()), (Status::Done, 0, first.root_pi));
+    assert_eq!((end.files.published, end.files.open, end.progress.directories_total), (3, 0, 3));
+    let tree = rig.tree(&end.root_pi.unwrap()).await;
+    let of = |label: &str| {
+        let shown = tree.iter().find(|shown| shown.label.as_deref() == Some(label)).unwrap();
+        shown.components.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(of("a"), ["description.md", "one.txt", "two.txt"]);
+    assert_eq!(of("b"), ["description.md", "three.txt"]);
+    assert_eq!(
+        rig.text(&tree[0], "description.md").await,
+        "# \na, b\n",
+        "what they are in is described anew"
+    );
 }

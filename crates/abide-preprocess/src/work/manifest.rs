@@ -1,7 +1,7 @@
 //! Manifests: read from the bucket, brought to their batch a part at a time.
 
 use super::to_dead_messages;
-use crate::calls::{Call, HaveAnswer};
+use crate::calls::{Call, HaveAnswer, OkAnswer};
 use crate::file::ProcessableFile;
 use crate::jobs::BatchOrder;
 use crate::limits::{CALL_BYTES, FILES_PER_CALL, MANIFEST_ATTEMPTS, MANIFEST_BYTES};
@@ -72,7 +72,12 @@ async fn read(service: &Service, order: &BatchOrder) -> Result<u64, Unread> {
     let key = Key::new(&message.manifest_r2_key).map_err(BlobError::from)?;
     let bytes = service.buckets().staging.get_bytes(&key, MANIFEST_BYTES).await?;
     let files = manifest::read(&bytes, message).map_err(|error| Unread::Ever(error.to_string()))?;
+    let tree = manifest::tree(&bytes).map_err(|error| Unread::Ever(error.to_string()))?;
     drop(bytes);
+    if !tree.is_empty() {
+        let asked = site.ask::<OkAnswer>(message.batch_id.as_str(), &Call::Tree { life }).await;
+        asked.map_err(|error| Unread::Now(error.to_string()))?;
+    }
     let mut from = 0_usize;
     loop {
         let part = part(&files[from..]);

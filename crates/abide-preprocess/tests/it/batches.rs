@@ -4,14 +4,19 @@ use crate::world::{
     B, callback, cannot_launch, counts, ends, file, jobs, life, message, options, orders, output, start,
     states, status, success, tasks, work, world,
 };
-use abide_engine::testing::{day, hour, minute};
+use abide_core::event::Sender;
+use abide_core::job::JobState;
+use abide_engine::testing::{World, day, hour, minute};
 use abide_engine::worker::{done, failed, failed_for_good};
-use abide_preprocess::calls::{InputsAnswer, OkAnswer, TaskDocument, TaskPage, TasksAnswer};
+use abide_engine::{Answer, Halt, NoRefusal, Object, Turn};
+use abide_preprocess::calls::{InputsAnswer, OkAnswer, OutputAnswer, TaskDocument, TaskPage, TasksAnswer};
 use abide_preprocess::file::{InputEnd, ProcessableFile};
 use abide_preprocess::{
     Call, Delivery, Options, PhaseSettings, QueueMessage, Report, TaskStatus, ToBatch, jobs as words,
 };
 use serde_json::json;
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn files_go_through_the_phases_that_take_them() {
@@ -243,6 +248,99 @@ fn a_failed_task_is_retried_alone_and_the_batch_is_finished_again() {
     assert!(refused.to_string().contains("has not failed"), "{refused}");
 }
 
+/// A page of what a delivery hands over.
+fn handed_over(world: &mut World, finishes: u32) -> Result<usize, String> {
+    let page = world.call::<OutputAnswer>(B, &Call::Handover { finishes, after: None });
+    page.map(|page| page.output.len()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_retry_while_it_is_delivered_takes_the_delivery_back() {
+    let mut world = world(Options { delivers: true, ..options() });
+    let is_up = Rc::new(Cell::new(false));
+    let receiver = Rc::clone(&is_up);
+    world.worker(
+        words::QUEUE,
+        words::FINALIZE,
+        move |_| {
+            if receiver.get() { done(&()) } else { failed("503") }
+        },
+    );
+    start(&mut world, vec![file("a.tif", "image/tiff"), file("b.jpg", "image/jpeg")]);
+    let order = orders(&mut world, "tiff").remove(0);
+    let report = Report { retryable: Some(false), ..Report::error("it is damaged") };
+    callback(&mut world, &order.attempt, report).unwrap();
+    assert!(handed_over(&mut world, 0).unwrap_err().contains("goes on"), "not before it is done");
+    work(&mut world);
+    assert_eq!(status(&mut world).delivery, Some(Delivery::Pending));
+    assert_eq!(handed_over(&mut world, 1), Ok(2));
+    let _: OkAnswer = world.call(B, &Call::Retry { task_id: order.attempt.task_id }).unwrap();
+    assert_eq!(states(&mut world, "finalize/1"), Some(JobState::Cancelled));
+    // What ran and did not hear of it finds nothing to bring.
+    assert!(handed_over(&mut world, 1).unwrap_err().contains("goes on"));
+    work(&mut world);
+    assert_eq!(status(&mut world).delivery, Some(Delivery::Pending));
+    assert!(handed_over(&mut world, 1).unwrap_err().contains("finished again"));
+    assert_eq!(handed_over(&mut world, 2), Ok(3));
+    is_up.set(true);
+    world.pass(minute(1));
+    assert_eq!(states(&mut world, "finalize/2"), Some(JobState::Done));
+    assert_eq!(status(&mut world).delivery, Some(Delivery::Delivered));
+}
+
+#[test]
+fn a_task_whose_file_is_gone_is_not_tried_again() {
+    let mut world = world(Options { tell: Some("next".to_owned()), ..options() });
+    world.object(Next);
+    start(&mut world, vec![file("a.tif", "image/tiff")]);
+    let order = orders(&mut world, "tiff").remove(0);
+    let report = Report { retryable: Some(false), ..Report::error("it is damaged") };
+    callback(&mut world, &order.attempt, report.clone()).unwrap();
+    world.pass(day(30));
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 0, "who was told reads it still");
+    let again = Call::Retry { task_id: order.attempt.task_id };
+    let _: OkAnswer = world.call(B, &again).unwrap();
+    let order = orders(&mut world, "tiff").pop().unwrap();
+    callback(&mut world, &order.attempt, report).unwrap();
+    // That was about the batch as it was before.
+    world.send(B, &ToBatch::Taken { finishes: 1 });
+    world.pass(day(30));
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 0);
+    world.send(B, &ToBatch::Taken { finishes: 2 });
+    world.pass(day(8));
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 1);
+    let refused = world.call::<OkAnswer>(B, &again).unwrap_err();
+    assert!(refused.to_string().contains("was emptied after it was delivered"), "{refused}");
+    let told: Vec<u32> = world.call("next/b1", &()).unwrap();
+    assert_eq!(told, [1, 2], "each time");
+}
+
+/// Whoever is told of finished batches: it notes for the how manieth time.
+struct Next;
+
+impl Object for Next {
+    const KIND: &'static str = "next";
+    type Call = ();
+    type Reply = Vec<u32>;
+    type Message = words::Preprocessed;
+    type Refusal = NoRefusal;
+
+    fn call(&self, turn: &mut Turn<'_>, (): ()) -> Result<Answer<Vec<u32>>, Halt<NoRefusal>> {
+        let told = turn.scan::<u32>("told/", None, 10)?;
+        Ok(told.into_iter().map(|(_, finishes)| finishes).collect::<Vec<_>>().into())
+    }
+
+    fn message(
+        &self,
+        turn: &mut Turn<'_>,
+        _from: Option<&Sender>,
+        message: words::Preprocessed,
+    ) -> Result<(), Halt<NoRefusal>> {
+        let finishes = message.preprocessed.finishes;
+        Ok(turn.put(&format!("told/{finishes}"), &finishes)?)
+    }
+}
+
 #[test]
 fn a_delivery_is_tried_for_long_and_never_lost() {
     let mut world = world(Options { delivers: true, ..options() });
@@ -270,7 +368,7 @@ fn a_delivery_is_tried_for_long_and_never_lost() {
 #[test]
 fn staging_that_the_next_in_line_is_through_with_is_emptied() {
     let mut world = world(options());
-    world.send(B, &ToBatch::Taken);
+    world.send(B, &ToBatch::Taken { finishes: 1 });
     world.settle();
     assert!(
         world.call::<serde_json::Value>(B, &Call::Status).is_err(),
@@ -283,7 +381,7 @@ fn staging_that_the_next_in_line_is_through_with_is_emptied() {
     let order = orders(&mut world, "tiff").remove(0);
     let report = Report { retryable: Some(false), ..Report::error("it is damaged") };
     callback(&mut world, &order.attempt, report).unwrap();
-    world.send(B, &ToBatch::Taken);
+    world.send(B, &ToBatch::Taken { finishes: 1 });
     world.pass(day(6));
     let task_id = order.attempt.task_id;
     let _: OkAnswer = world.call(B, &Call::Retry { task_id }).unwrap();

@@ -1,7 +1,7 @@
 //! Manifests: what is read of a bucket.
 
 use crate::world::message;
-use abide_preprocess::manifest::read;
+use abide_preprocess::manifest::{read, tree};
 use serde_json::{Value, json};
 
 fn manifest(names: &[&str]) -> Value {
@@ -95,4 +95,17 @@ fn what_cannot_be_used_says_why() {
         let error = read(manifest.to_string().as_bytes(), &message()).unwrap_err().to_string();
         assert!(error.starts_with("the manifest cannot be read: ") && error.contains(reason), "{error}");
     }
+}
+
+#[test]
+fn entities_of_directories_may_be_in_it() {
+    let mut manifest = manifest(&["a.tif"]);
+    assert_eq!(json!(tree(manifest.to_string().as_bytes()).unwrap()), json!({}));
+    let entities = json!({"root_pi": "01ROOT", "node_pis": {"/": "01ROOT"}, "node_tips": {"/": "bafy"},
+        "node_versions": {"/": 3}});
+    for (field, value) in entities.as_object().unwrap() {
+        manifest[field] = value.clone();
+    }
+    assert_eq!(json!(tree(manifest.to_string().as_bytes()).unwrap()), entities);
+    assert_eq!(read(manifest.to_string().as_bytes(), &message()).unwrap().len(), 1);
 }

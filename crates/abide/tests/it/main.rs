@@ -38,6 +38,7 @@ mod preprocess_folder;
 mod preprocess_hostile;
 mod preprocess_http;
 mod preprocess_kill;
+mod preprocess_retry;
 mod preprocess_room;
 mod preprocess_s3;
 mod python;

@@ -188,6 +188,29 @@ fn a_finished_batch_is_handed_over_once_and_its_staging_emptied() {
     assert!(!archived.is_empty(), "the archive stays");
     assert_eq!(receiver.asked().len(), 3);
     check_what_is_left_of_others(&place, &served);
+    check_entities_of_the_manifest(&place, &served, &receiver);
+}
+
+/// More entities than a message carries are in the manifest, and are handed over all the same.
+fn check_entities_of_the_manifest(place: &Place, served: &Served, receiver: &Outside) {
+    let message = stage(place, "many", 1);
+    let at = staging(place).join("staging/many/_manifest.json");
+    let mut manifest: Value = serde_json::from_slice(&std::fs::read(&at).expect("a manifest")).expect("JSON");
+    let by_path = |value: Value| -> Value {
+        (0..3_000).map(|number| (format!("/folder/number {number}"), value.clone())).collect()
+    };
+    manifest["root_pi"] = json!("01ROOT");
+    manifest["node_pis"] = by_path(json!("01KA1J5S0ZK0Q2Q1Y2X3C4V5B6"));
+    manifest["node_tips"] = by_path(json!("bafkrei"));
+    manifest["node_versions"] = by_path(json!(3));
+    assert!(manifest["node_pis"].to_string().len() > 128_000);
+    write(&at, manifest.to_string().as_bytes());
+    send(served, &message);
+    follow(served, "many", |status| status["delivery"] == json!("delivered"));
+    let asked = receiver.asked().pop().expect("a delivery");
+    for field in ["root_pi", "node_pis", "node_tips", "node_versions"] {
+        assert_eq!(asked.body[field], manifest[field], "{field}");
+    }
 }
 
 /// A batch whose files are among those of others takes away its own.
