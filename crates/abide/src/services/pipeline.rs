@@ -18,8 +18,10 @@ use crate::host::runtime;
 /// Adds the service; preprocessing, whose buckets it uses, is there before it.
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     let crew = runtime()?.block_on(Crew::gather(config, &hosted.limiters))?;
-    if let Err(reason) = &crew.reader {
-        tracing::info!(target: "pipeline", reason, "images of batches are not read");
+    if let Err(reason) = crew.reader.as_ref().map_err(Clone::clone) {
+        hosted.after_start.push(Box::new(move |_| {
+            tracing::info!(target: "pipeline", reason, "images of batches are not read");
+        }));
     }
     add_with(config, hosted, &crew)
 }
