@@ -11,7 +11,8 @@ use crate::bench::preprocess::ChildPreset;
 const PREPROCESS_HELP: &str = "\
 Each contender converts the same scans, made for this run, in a process of its own with one thread: the default preset,
 the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.
-Then a batch of tasks that do nothing goes through a server: machines are asked for at a stand-in, which calls back over HTTP.";
+Then a batch of tasks that do nothing goes through a server: machines are asked for at a stand-in, which calls back over HTTP.
+As many tasks in batches of a hundred go through it too: a task costs the same, however large its batch is.";
 
 const SYNC_HELP: &str = "\
 Clients are sockets of this process; the server is `abide serve` in a process of its own, on fresh stores. Both need a file for
