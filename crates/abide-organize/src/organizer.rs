@@ -41,6 +41,16 @@ pub struct Organizer {
 pub enum Sent {
     /// By others: do this.
     Process(Box<ProcessRequest>),
+    /// By others: how far is it?
+    HowFar {
+        /// Which part of the batch.
+        chunk_id: String,
+    },
+    /// By others: stop.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
     /// By itself: go on with the directories from this one.
     Begin {
         /// In which run.
@@ -89,6 +99,15 @@ impl Object for Organizer {
     fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, sent: Sent) -> Result<(), Halt<No>> {
         match sent {
             Sent::Begin { run, place } => self.begin(turn, run, place),
+            Sent::HowFar { chunk_id } => {
+                let Some(sender) = from else { return Ok(()) };
+                let phase = turn.get::<State>(STATE)?.map(|state| state.phase);
+                Ok(turn.answer(sender, &FromOrganizer::OrganizerPhase { chunk_id, phase })?)
+            }
+            Sent::Cancel { reason } => match turn.get::<State>(STATE)? {
+                Some(state) => flow::cancel(turn, &self.options, state, &reason),
+                None => Ok(()),
+            },
             Sent::Process(request) => {
                 let reply_to = from.cloned().map_or(ReplyTo::Orchestrator, ReplyTo::Sender);
                 let (batch_id, chunk_id) = (request.batch_id.clone(), request.chunk_id.clone());
@@ -317,8 +336,9 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusReply, Halt<No>> {
     };
     let paid = pis.iter().fold(Paid::default(), |paid, pi| paid.plus(pi.paid));
     // That nobody could be told hides nothing of what there was to tell.
-    let errors: Vec<String> =
+    let mut errors: Vec<String> =
         pis.into_iter().find_map(|pi| pi.error).into_iter().chain(state.error).collect();
+    errors.dedup();
     let error = Some(errors.join("; ")).filter(|error| !error.is_empty());
     Ok(StatusReply::Found(Box::new(Standing {
         status: state.phase.lower().to_owned(),

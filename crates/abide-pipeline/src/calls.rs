@@ -9,7 +9,7 @@ use crate::status::{PhaseName, StatusAnswer};
 use crate::work::Spent;
 use abide_core::object::Incarnation;
 use abide_entities::{ContentId, EntityId};
-use abide_organize::contract::{CallbackPayload, ExistingGroup};
+use abide_organize::contract::{CallbackPayload, ExistingGroup, Phase};
 use abide_preprocess::QueueMessage;
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,13 @@ pub enum ToPipeline {
     Preprocessed(Box<QueueMessage>),
     /// The organizer answers.
     OrganizerCallback(Box<CallbackPayload>),
+    /// The organizer says how far a request is.
+    OrganizerPhase {
+        /// Which.
+        chunk_id: String,
+        /// Where it is; none if it knows of none.
+        phase: Option<Phase>,
+    },
     /// Go on.
     Tick,
     /// Cancel what is under way, and go on until nothing is.

@@ -110,6 +110,7 @@ fn pipeline(registry: &mut Registry, files: &std::path::Path) -> abide_server::P
         describe: None,
         ocr_slots: 1,
         organizer_url: String::new(),
+        organizer_token: None,
         services: abide_pipeline::ServiceUrls::default(),
         ocr_text_token_threshold: 10_000,
     };

@@ -49,6 +49,7 @@ fn begin(config: &Config, hosted: &mut Hosted, crew: &Crew, buckets: &Buckets) -
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,
         organizer_url: config.pipeline.organizer_url.clone(),
+        organizer_token: Some(config.pipeline.organizer_token.clone()).filter(|token| !token.is_empty()),
         services: ServiceUrls {
             ocr: config.pipeline.ocr_url.clone(),
             pinax: config.pipeline.pinax_url.clone(),

@@ -147,6 +147,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     pipeline.max_files                     50            default
     pipeline.callback_timeout_ms           900000        default
     pipeline.organizer_url                               default
+    pipeline.organizer_token               (not set)     default
     pipeline.ocr_url                                     default
     pipeline.pinax_url                                   default
     pipeline.description_url                             default
