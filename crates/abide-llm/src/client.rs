@@ -435,6 +435,10 @@ impl Model for Client {
         Box::pin(Client::ask_counted(self, ask))
     }
 
+    fn price(&self) -> Price {
+        self.shared.endpoint.price
+    }
+
     fn most_micros(&self, ask: &Ask) -> u64 {
         self.request_micros(ask, None, ask.max_tokens)
     }

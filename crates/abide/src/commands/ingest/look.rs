@@ -111,7 +111,7 @@ impl Look {
         let mut count = 0;
         for left in unusable(order.folder).chain(&self.plan.left) {
             count += 1;
-            order.output.message(&format!("cannot be used: {}: {}", left.file, left.reason), left);
+            order.output.message(&format!("cannot be used: {}", line(left)), left);
         }
         match count {
             0 => Ok(()),
@@ -120,6 +120,12 @@ impl Look {
             }
         }
     }
+}
+
+/// A file and its reason on one line, whatever its name is.
+pub(super) fn line(Left { file, reason }: &Left) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    format!("{}: {reason}", file.chars().map(shown).collect::<String>())
 }
 
 /// What of a folder cannot be brought in.
