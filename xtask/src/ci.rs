@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{browser, tidy};
+use crate::{browser, npm_client, tidy};
 
 struct Step {
     name: &'static str,
@@ -24,6 +24,8 @@ enum Work {
     },
     /// What is not there but could be is no failure: its tests say that they are skipped.
     Browser,
+    /// The same for the client of the sync protocol.
+    NpmClient,
 }
 
 /// `cargo test` without a target selection runs unit and integration tests, builds the examples and runs those that
@@ -40,6 +42,7 @@ const STEPS: &[Step] = &[
         },
     },
     Step { name: "browser", work: Work::Browser },
+    Step { name: "npm", work: Work::NpmClient },
     Step {
         name: "test",
         work: Work::Linted {
@@ -100,6 +103,10 @@ impl Work {
                 eprintln!("    {}", browser::provide());
                 Ok(true)
             }
+            Work::NpmClient => {
+                eprintln!("    {}", npm_client::provide(root));
+                Ok(true)
+            }
         }
     }
 
@@ -109,6 +116,7 @@ impl Work {
             Work::Cargo(args) => format!("cargo {}", args.join(" ")),
             Work::Linted { alone, .. } => (*alone).to_owned(),
             Work::Browser => format!("{}, if it is missing and this is root", browser::INSTALL.join(" ")),
+            Work::NpmClient => npm_client::NEEDS.to_owned(),
         }
     }
 }
@@ -170,7 +178,7 @@ mod tests {
     #[test]
     fn the_first_failing_step_is_the_last() {
         for (fails_at, runs, exit) in
-            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (9, 5, ExitCode::SUCCESS)]
+            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (9, STEPS.len(), ExitCode::SUCCESS)]
         {
             let mut ran = Vec::new();
             let code = run_steps(STEPS, |work| {

@@ -7,6 +7,7 @@
 mod browser;
 mod ci;
 mod fuzz;
+mod npm_client;
 mod sabotage;
 mod tidy;
 
