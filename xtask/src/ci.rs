@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::parts::{BROWSER, Part, READER};
-use crate::tidy;
+use crate::{npm_client, tidy};
 
 struct Step {
     name: &'static str,
@@ -25,6 +25,8 @@ enum Work {
     },
     /// What is not there but could be is no failure: its tests say that they are skipped.
     Part(&'static Part),
+    /// The same for the client of the sync protocol.
+    NpmClient,
 }
 
 /// `cargo test` without a target selection runs unit and integration tests, builds the examples and runs those that
@@ -42,6 +44,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "browser", work: Work::Part(&BROWSER) },
     Step { name: "reader", work: Work::Part(&READER) },
+    Step { name: "npm", work: Work::NpmClient },
     Step {
         name: "test",
         work: Work::Linted {
@@ -102,6 +105,10 @@ impl Work {
                 eprintln!("    {}", part.provide());
                 Ok(true)
             }
+            Work::NpmClient => {
+                eprintln!("    {}", npm_client::provide(root));
+                Ok(true)
+            }
         }
     }
 
@@ -111,6 +118,7 @@ impl Work {
             Work::Cargo(args) => format!("cargo {}", args.join(" ")),
             Work::Linted { alone, .. } => (*alone).to_owned(),
             Work::Part(part) => format!("{}, if it is missing and this is root", part.install().join(" ")),
+            Work::NpmClient => npm_client::NEEDS.to_owned(),
         }
     }
 }

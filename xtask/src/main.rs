@@ -6,6 +6,7 @@
 
 mod ci;
 mod fuzz;
+mod npm_client;
 mod parts;
 mod sabotage;
 mod tidy;

@@ -11,7 +11,7 @@ use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
 use abide_entities::EntityStore;
 use abide_llm::Purse;
-use abide_server::{Admission, BackupService, Bounds, NoBackup, ServerOptions, serve};
+use abide_server::{Admission, BackupService, Beside, Bounds, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -24,7 +24,7 @@ use crate::commands::listen;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::{Hosted, Started, collections, entities, spending};
+use crate::services::{Hosted, Started, collections, entities, model, spending};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -117,6 +117,7 @@ impl Host {
         }
         purse.into_iter().for_each(|purse| drop(tokio::spawn(spending::open(engine.clone(), purse))));
         data_dir.set_address(address.to_string())?;
+        services.watch.beside = Some(Beside::new(move || model::families(&limiters)));
         services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
         services.entities = match entities::routes(&config.entities, &engine, data_dir.path()) {

@@ -31,7 +31,7 @@ function headers() {
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-async function ask(path, { method = "GET", body, more = {} } = {}) {
+async function ask(path, { method = "GET", body, more = {}, unauthorized = wantToken } = {}) {
   const init = { method, headers: { ...headers(), ...more } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
@@ -39,7 +39,7 @@ async function ask(path, { method = "GET", body, more = {} } = {}) {
   }
   const reply = await fetch(path, init);
   const answer = await reply.json().catch(() => null);
-  if (reply.status === 401) wantToken();
+  if (reply.status === 401) unauthorized();
   if (!reply.ok) throw new Refused(reply.status, answer);
   return answer;
 }
@@ -334,25 +334,30 @@ function take(word, data) {
   }
 }
 
-/** Follows the feed. EventSource cannot send a token, so the stream is read by hand. */
-async function follow(last) {
-  const reply = await fetch("/v1/events", { headers: last ? { ...headers(), "last-event-id": last } : headers() });
-  if (reply.status === 401) wantToken();
+/** What a stream of events says, one after the other. EventSource cannot send a token, so the stream is read by hand. */
+async function* events(reply) {
   if (!reply.ok) throw new Refused(reply.status, await reply.json().catch(() => null));
-  state("live");
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return last;
+    if (done) return;
     const parts = (rest + value).split("\n\n");
     rest = parts.pop();
-    for (const part of parts) {
-      const said = Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s).slice(0, 2)));
-      if (said.event) take(said.event, JSON.parse(said.data));
-      last = said.id ?? last;
-    }
+    for (const part of parts) yield Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s).slice(0, 2)));
   }
+}
+
+/** Follows the feed. */
+async function follow(last) {
+  const reply = await fetch("/v1/events", { headers: last ? { ...headers(), "last-event-id": last } : headers() });
+  if (reply.status === 401) wantToken();
+  if (reply.ok) state("live");
+  for await (const said of events(reply)) {
+    if (said.event) take(said.event, JSON.parse(said.data));
+    last = said.id ?? last;
+  }
+  return last;
 }
 
 function state(word) {
@@ -394,4 +399,4 @@ setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
 
-export { $, act, ask, badge, changes, clock, complain, el, fill, headers, resets, views, want };
+export { $, act, ask, badge, changes, clock, complain, el, events, fill, headers, resets, views, want };
