@@ -58,6 +58,8 @@ fn read<T: DeserializeOwned>(outcome: &JobOutcome) -> Result<T, String> {
 
 fn judge(turn: &mut Turn<'_>, key: JobKey, pi: Pi, judged: Judged) -> Result<(), Halt<No>> {
     let place = key.place;
+    // What went wrong before does not matter any more.
+    let pi = Pi { error: None, ..pi };
     match judged {
         Judged::Planned(planned) => {
             turn.put(&plan_key(place), &*planned)?;

@@ -91,6 +91,10 @@ impl Object for Organizer {
                 paid(turn, *paying)?;
                 Reply::Paid
             }
+            Call::Failing { run, place, reason } => {
+                failing(turn, run, place, reason)?;
+                Reply::Failing
+            }
             Call::Plan { run, place } => Reply::Plan(plan(turn, run, place)?),
         };
         Ok(reply.into())
@@ -377,6 +381,16 @@ fn plan(turn: &mut Turn<'_>, run: u32, place: usize) -> Result<Option<Box<Publis
     };
     let State { batch_id, chunk_id, .. } = state;
     Ok(Some(Box::new(Publish { batch_id, chunk_id, asked, planned })))
+}
+
+/// An attempt failed: whoever looks sees why, until one succeeds.
+fn failing(turn: &mut Turn<'_>, run: u32, place: usize, reason: String) -> Result<(), Halt<No>> {
+    if at(turn, run, place, Status::Processing)?.is_some()
+        && let Some(pi) = turn.get::<Pi>(&pi_key(place))?
+    {
+        turn.put(&pi_key(place), &Pi { error: Some(reason), ..pi })?;
+    }
+    Ok(())
 }
 
 fn kept(turn: &mut Turn<'_>, run: u32, key: &str) -> Result<Option<Box<abide_llm::Answer>>, Halt<No>> {

@@ -10,7 +10,7 @@ const REQUESTS: usize = 100;
 /// What they may take, of what the model's limit allows.
 const MOST_SHARE: f64 = 1.05;
 /// Memory of the whole process, the model and whoever is told included.
-const MOST_KIB: u64 = 256 * 1024;
+const MOST_KIB: u64 = 128 * 1024;
 
 /// Not part of the gate: it takes time by design, and a release build.
 /// `cargo test --release -p abide-organize -- --ignored --nocapture in_flight`. What it prints is held only in such a build.
