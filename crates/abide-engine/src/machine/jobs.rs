@@ -329,6 +329,15 @@ impl Machine {
         }
     }
 
+    /// No engine was there to hear heartbeats: what ran out meanwhile is held on, for as long as a worker has to be heard of.
+    /// Where others may be, one of them was.
+    pub(super) fn regrant_after_absence(&mut self) {
+        if self.options.alone {
+            let lease_ms = self.options.lease_ms;
+            self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
+        }
+    }
+
     pub(super) fn clock_jumped(&mut self, by_ms: i64) {
         let lease_ms = self.options.lease_ms;
         self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
