@@ -1,7 +1,7 @@
 //! The worker: one attempt at one artifact.
 
 use crate::artifact::Artifact;
-use crate::finish::{cool_down, finish};
+use crate::finish::{asker, cool_down, finish};
 use crate::meter::{Meter, Seen};
 use crate::patience::waits_here;
 use abide_core::job::Finish;
@@ -77,7 +77,8 @@ impl Downloads {
             resolver = artifact.resolver_hint,
             outcome = Empty,
         );
-        let download = self.download(&artifact, url.clone());
+        let asked_by = asker(job.job(), job.attempt());
+        let download = self.download(&artifact, url.clone(), asked_by);
         let mut heard = Heard::default();
         let ended = self.patiently(&download, &mut job, &mut heard).instrument(span.clone()).await;
         let seen = Seen::of(&ended);
@@ -182,12 +183,12 @@ impl Downloads {
         }
     }
 
-    fn download(&self, artifact: &Artifact, url: String) -> Download {
+    fn download(&self, artifact: &Artifact, url: String, asked_by: String) -> Download {
         let stem = artifact.base_stem.clone().unwrap_or_else(|| artifact.artifact_id.clone());
         let new = Download::new(url, self.dir.clone());
         let bytes_max = artifact.max_bytes.map_or(new.bytes_max, |bytes| bytes.min(new.bytes_max));
         let (content_type, disk_floor) = (artifact.expected_mime.clone(), self.disk_floor);
-        Download { stem: Some(stem), content_type, bytes_max, disk_floor, ..new }
+        Download { stem: Some(stem), content_type, bytes_max, disk_floor, asked_by: Some(asked_by), ..new }
     }
 
     /// Lets the other jobs of the host wait at its key, rather than each find out for itself: while its breaker is open,

@@ -44,7 +44,7 @@ impl Run<'_> {
         mut record: Option<Record>,
     ) -> Result<Downloaded, DownloadError> {
         let mut resumed_from = part.len();
-        let mut part = part;
+        let mut part = part.asked_for_by(self.download.asked_by.clone());
         let mut stream_failures = 0;
         let mut has_discarded = false;
         loop {
@@ -127,6 +127,7 @@ impl Run<'_> {
             total: reply.announced(),
             durable: 0,
             whole: None,
+            asked_by: self.download.asked_by.clone(),
             is_complete: false,
         })
     }

@@ -15,6 +15,7 @@ use abide_fetch::options::RobotsRule;
 use abide_fetch::{FetchOptions, Fetcher, Guard};
 
 use super::Hosted;
+use super::defaults::NewQueue;
 use crate::config::{Config, Fetch};
 use crate::failure::Failure;
 
@@ -37,9 +38,9 @@ pub(super) fn add_defaults(config: &Config, hosted: &mut Hosted) -> Result<(), F
     let backoff = Backoff { base_ms: options.retry_backoff_ms, cap_ms: options.retry_backoff_max_ms };
     let policy = QueuePolicy { max_attempts: options.max_attempts, backoff, ..QueuePolicy::default() };
     let queue = QueueName::new(QUEUE).map_err(RegisterError::from)?;
-    hosted.defaults.queues.push((queue, policy));
     let per_host = LimitPolicy { concurrency: Some(options.max_per_host), ..LimitPolicy::default() };
-    hosted.defaults.limits.push((LimitKey::new("host:*").map_err(RegisterError::from)?, per_host));
+    let limits = vec![(LimitKey::new("host:*").map_err(RegisterError::from)?, per_host)];
+    hosted.defaults.queues.push(NewQueue { queue, policy, limits });
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Downloads by the command line: interrupted, repeated, refused; and the store under load, copied.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -45,7 +46,7 @@ impl Running {
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
+                .stderr(Stdio::piped())
                 .spawn()
                 .expect("it starts"),
         )
@@ -103,24 +104,31 @@ fn has_synced_notes(out: &Path) -> bool {
 #[test]
 fn a_killed_run_is_taken_over_and_its_file_goes_on_where_it_stopped() {
     let place = place();
-    killed_run(&place, "restarted");
+    killed_run(&place, "queue run --drain --out files", "restarted");
+}
+
+#[test]
+fn a_killed_run_of_a_few_jobs_costs_no_attempt_either() {
+    let place = place();
+    killed_run(&place, "queue run --max-jobs 1 --out files", "restarted");
+    assert_eq!(ok(&place, "job show 1")["failures"], 0);
 }
 
 #[test]
 fn beside_a_server_the_lease_of_a_killed_run_expires_and_another_takes_it_over() {
     let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
-    killed_run(&place, "expired");
+    killed_run(&place, "queue run --drain --out files", "expired");
     assert_eq!(served.terminate().0, Some(0));
 }
 
 /// Kills a run in the middle of a file, whose attempt then has this end, and lets another finish it.
-fn killed_run(place: &Place, end: &str) {
+fn killed_run(place: &Place, arguments: &str, end: &str) {
     let body = content();
     let served = body.clone();
     let files = Server::start(move |request| stalling(request, &served));
     enter(place, "big", &files.url("/big.bin"));
-    let run = Running::start(place, "queue run --drain --out files");
+    let run = Running::start(place, arguments);
     until(|| has_synced_notes(&place.path("work/files")));
 
     // Other commands work beside it.
@@ -156,11 +164,16 @@ fn a_run_beside_a_server_outlives_it() {
     let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     enter(&place, "a", &files.url("/a"));
-    let mut run = Running::start(&place, "queue run --max-jobs 2 --out files");
+    let mut run = Running::start(&place, "queue run --json --max-jobs 2 --out files");
+    let stderr = run.0.stderr.take().expect("it is piped");
+    let mut said = BufReader::new(stderr).lines().map(|line| line.expect("text"));
+    let mut hears = |message: &str| assert!(said.any(|line| line == message), "it did not say {message}");
     until(|| ok(&place, "queue stats")["done"] == 1);
     served.kill();
+    hears(r#"{"server":"away"}"#);
     // Another port, another token.
     let _served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    hears(r#"{"server":"back"}"#);
     enter(&place, "b", &files.url("/b"));
     assert_eq!(run.0.wait().expect("a child").code(), Some(0));
     assert_eq!(ok(&place, "queue stats")["done"], 2);
@@ -186,6 +199,12 @@ fn a_run_goes_on_without_its_server_when_none_takes_its_place() {
     let attempts = ok(&place, "job show 3")["attempts"].clone();
     let worker = &attempts.as_array().and_then(|attempts| attempts.last()).expect("an attempt")["worker"];
     assert!(worker.as_str().expect("a name").starts_with("engine-"), "{worker}");
+    let slow = ok(&place, "job show 2");
+    assert_eq!(
+        (&slow["attempts"][0]["end"], &slow["failures"]),
+        (&json!("handed_back"), &json!(0)),
+        "{slow}"
+    );
     assert!(run.0.try_wait().expect("a child").is_none(), "it still runs");
 }
 

@@ -148,9 +148,12 @@ fn text(value: &Value) -> String {
 
 /// Workers finish jobs over HTTP while the server is killed twice.
 fn jobs_finish_once(count: usize) {
-    let place = Place::new();
+    // As long as the leases of the workers, who end with their server: a new one holds them so long again.
+    let place = Place::new().env("ABIDE_JOBS_LEASE_MS", "1000");
     let served = Served::start(&place, SERVE);
-    let jobs: Vec<Value> = (0..count).map(|n| json!({ "queue": "q", "kind": "k", "payload": n })).collect();
+    // On a busy machine a worker may be silent for longer than its lease, more than once.
+    let job = |n| json!({ "queue": "q", "kind": "k", "payload": n, "max_attempts": 100 });
+    let jobs: Vec<Value> = (0..count).map(job).collect();
     served.ok("POST /v1/jobs", &json!({ "jobs": jobs }).to_string());
     let mut finishes = BTreeMap::new();
     let mut served = Some(served);

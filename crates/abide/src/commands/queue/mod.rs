@@ -2,6 +2,7 @@
 
 mod batches;
 mod counts;
+mod ends;
 mod enqueue;
 mod lines;
 mod puller;
