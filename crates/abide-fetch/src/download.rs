@@ -48,6 +48,8 @@ pub struct Download {
     pub total_ms: u64,
     /// So many bytes stay free on the disk.
     pub disk_floor: u64,
+    /// Who found the URL, for whoever follows traces.
+    pub resolver: Option<String>,
 }
 
 /// How a download ended well.
@@ -114,6 +116,7 @@ impl Download {
             bytes_max: DOWNLOAD_BYTES,
             total_ms: DOWNLOAD_MS,
             disk_floor: DISK_FLOOR_BYTES,
+            resolver: None,
         }
     }
 

@@ -86,7 +86,9 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
     make_dir(&dir)
         .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
-    let downloads = Downloads::new(downloads::fetcher(&config.fetch)?, dir, config.downloads.reserve_bytes);
+    let per_host = args.max_per_host.unwrap_or(config.downloads.max_per_host);
+    let fetcher = downloads::fetcher(config, per_host)?;
+    let downloads = Downloads::new(fetcher, dir, config.downloads.reserve_bytes);
     let running = Running { config, args, export, output, queue, slots, tally, downloads };
     runtime()?.block_on(async {
         let mut told = pin!(told_to_stop().map_err(Failure::System)?);

@@ -18,7 +18,7 @@ section! {
             kind: Kind::Integer { min: 0, max: 256 },
             default: DefaultValue::Integer(abide_downloads::WORKERS as i64),
         }
-        /// Downloads at the same time from one host, until the limit host:* is set.
+        /// Downloads at the same time from one host, until the limit host:* is set, and from one that redirects lead to.
         max_per_host: u32 = {
             kind: Kind::Integer { min: 1, max: 1_000 },
             default: DefaultValue::Integer(abide_downloads::PER_HOST as i64),
