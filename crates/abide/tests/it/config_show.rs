@@ -677,6 +677,20 @@ fn the_option_s_own_variable_wins_over_its_alias() {
 }
 
 #[test]
+fn options_of_downloads_answer_to_the_names_of_before() {
+    for (variable, value, option) in [
+        ("DTKG_ORCHESTRATOR__MAX_WORKERS", "3", "downloads.workers"),
+        ("DTKG_ORCHESTRATOR__MAX_PER_HOST", "2", "downloads.max_per_host"),
+        ("DTKG_ORCHESTRATOR__MAX_JOB_ATTEMPTS", "5", "downloads.max_attempts"),
+        ("DTKG_HTTP__USER_AGENT", "me/1.0", "fetch.user_agent"),
+        ("DTKG_ROBOTS__ENABLED", "false", "fetch.robots"),
+    ] {
+        let place = Place::new().env(variable, value);
+        assert_eq!(place.show(option, ""), format!("{value} env {variable}"));
+    }
+}
+
+#[test]
 fn the_data_directory_is_the_user_s() {
     let shown = |place: Place| place.show("store.data_dir", "");
     assert_eq!(shown(Place::new()), "<root>/home/.local/share/abide default");
