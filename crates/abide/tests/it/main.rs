@@ -48,6 +48,7 @@ mod s3_server;
 mod scans;
 mod serve;
 mod served;
+mod shown;
 mod steer;
 mod sync_kill;
 mod telemetry;

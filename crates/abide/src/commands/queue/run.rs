@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::counts::{self, Counts, EngineCounts};
+use super::paused;
 use super::puller::{Puller, Told};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
@@ -140,7 +141,7 @@ impl Running<'_> {
         let pulls = is_of_a_server || self.pulls_exactly();
         let pulling = pulls.then(|| Pulling::start(self.puller(reach.client(), worker)));
         let place = if is_of_a_server { "for the running server" } else { "in this process" };
-        let text = format!("Starting {slots} workers {place}...");
+        let text = format!("Starting {} {place}...", counted(*slots as u64, "worker"));
         self.output.message(&text, &json!({ "workers": slots, "of_a_server": is_of_a_server }));
         let client = reach.client().clone();
         let watched = self.watch(&client, began, told);
@@ -308,9 +309,7 @@ async fn look(
         let counts = Counts::from(found.counts);
         if found.policy.paused && !has_said_paused {
             has_said_paused = true;
-            let text =
-                format!("The queue {} is paused: `abide queue resume` lets its jobs start", args.queue);
-            bar.suspend(|| output.message(&text, &json!({ "paused": args.queue })));
+            bar.suspend(|| output.message(&paused(&args.queue), &json!({ "paused": args.queue })));
         }
         let ended = tally.ended();
         bar.set_length(ended.over() + counts.left());
@@ -325,6 +324,13 @@ async fn look(
         }
         if args.drain && is_drained(client, &args.queue, tally, &found.counts).await? {
             bar.finish_and_clear();
+            if counts.left() > 0 {
+                let waiting = counted(counts.left(), "line");
+                let text = format!(
+                    "Without a URL, and left as they are: {waiting} (`abide job list --kind resolve`)"
+                );
+                output.message(&text, &json!({ "without_url": counts.left() }));
+            }
             return Ok(());
         }
     }
