@@ -2,6 +2,7 @@
 
 mod batch_cost;
 mod batches;
+mod bench_downloads;
 mod bench_preprocess;
 mod bench_sync;
 mod browser;
