@@ -50,6 +50,8 @@ pub struct Download {
     pub disk_floor: u64,
     /// Who asks: recorded with the file, for whoever asks again.
     pub asked_by: Option<String>,
+    /// Who found the URL, for whoever follows traces.
+    pub resolver: Option<String>,
 }
 
 /// How a download ended well.
@@ -119,6 +121,7 @@ impl Download {
             total_ms: DOWNLOAD_MS,
             disk_floor: DISK_FLOOR_BYTES,
             asked_by: None,
+            resolver: None,
         }
     }
 

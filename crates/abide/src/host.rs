@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::commands::listen;
 use crate::config::Config;
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
 use crate::services::{Hosted, Started, collections, entities, model, spending};
@@ -44,6 +45,7 @@ pub(crate) struct Host {
     engine: Engine,
     address: SocketAddr,
     entities: Option<Arc<dyn EntityStore>>,
+    export: Option<Export>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
 }
@@ -151,7 +153,7 @@ impl Host {
             begin(&started);
         }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
-        Ok(Host { data_dir, engine, address, entities, stop, served })
+        Ok(Host { data_dir, engine, address, entities, export, stop, served })
     }
 
     /// Where it listens.
@@ -185,6 +187,9 @@ impl Host {
 
     /// Takes no more requests, lets what is under way finish, hands jobs back and closes the store.
     pub(crate) async fn stop(self) {
+        if let Some(export) = &self.export {
+            export.look(&self.engine).await;
+        }
         // A server that has ended by itself does not hear it any more.
         let _heard = self.stop.send(());
         // A panic of the server was reported by the panic hook.

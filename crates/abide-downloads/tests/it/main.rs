@@ -10,7 +10,7 @@ use abide_core::why::Cause;
 use abide_downloads::{Artifact, Downloads, register};
 use abide_engine::clock::SystemClock;
 use abide_engine::{Engine, EngineOptions, JobContext, Registry, Worker};
-use abide_fetch::testing::{Act, Request, Server, head, reply};
+use abide_fetch::testing::{Act, Request, Server, head, redirect, reply};
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_store::memory::MemoryStore;
 use abide_store::view::JobView;
@@ -28,7 +28,7 @@ fn start(store: &MemoryStore, dir: &Path) -> Engine {
 }
 
 fn fetcher() -> Fetcher {
-    let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, ..FetchOptions::default() };
+    let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, per_host: 1, ..FetchOptions::default() };
     Fetcher::new(Guard::new(Reach::Anywhere), options, Arc::new(SystemClock::new())).unwrap()
 }
 
@@ -241,6 +241,36 @@ async fn a_job_that_waits_out_a_crawl_delay_says_so() {
         wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
     }
     drop(let_go);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_led_to_a_host_with_enough_to_do_says_so_and_uses_up_no_attempt() {
+    let target = Server::start(|request| {
+        without_robots(request, || match request.path.as_str() {
+            "/slow" => Act::RawThenHold(head(200, &[("Content-Length", "10")])),
+            path => reply(200, &[], path.as_bytes()),
+        })
+    });
+    let to = target.url("");
+    let lead =
+        Server::start(move |request| without_robots(request, || redirect(&format!("{to}{}", request.path))));
+    let (store, dir) = (MemoryStore::new(), TempDir::new().unwrap());
+    let engine = start(&store, dir.path());
+    let slow = enqueue(&engine, json!({"artifact_id": "a", "url": lead.url("/slow")})).await;
+    while !target.paths().contains(&"/slow".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let job = enqueue(&engine, json!({"artifact_id": "b", "url": lead.url("/b")})).await;
+    let host = target.address;
+    let said = format!("{host} is being asked as often at a time as it may be (downloads.max_per_host)");
+    let said = json!({ "waits": said }).to_string();
+    wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
+    let view = wait(&engine, job, |view| view.attempts.len() == 1).await;
+    assert_eq!((view.state, view.failures), (JobState::Scheduled, 0));
+    let reason = format!("backoff: {host} is being asked as often at a time as it may be");
+    assert_eq!(view.attempts[0].reason.as_deref(), Some(reason.as_str()));
+    assert_eq!(engine.job(slow).await.unwrap().unwrap().state, JobState::Running);
     engine.stop().await;
 }
 

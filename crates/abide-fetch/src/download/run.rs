@@ -98,6 +98,7 @@ impl Run<'_> {
             headers: plan.headers(),
             bytes_max: self.download.bytes_max.saturating_sub(plan.offset()),
             total_ms: self.download.total_ms,
+            resolver: self.download.resolver.clone(),
             ..Ask::file(self.download.url.clone())
         };
         tokio::select! {

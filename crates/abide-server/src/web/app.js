@@ -15,6 +15,8 @@ function el(tag, props = {}, ...children) {
 
 const badge = (word) => el("span", { className: "badge", data: { state: word } }, word);
 const clock = (ms) => new Date(ms).toLocaleTimeString();
+/** When something was, with the day at a closer look. */
+const moment = (ms) => el("time", { title: new Date(ms).toLocaleString() }, clock(ms));
 const span = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
 const empty = (text) => el("p", { className: "empty" }, text);
 
@@ -140,7 +142,7 @@ async function jobRow(job) {
   const button = state === "done" ? null : actButton(verb, `${verb} job ${id}`, `job ${id}`, `/v1/jobs/${id}/${verb}`);
   return el("li", { data: { job: id } },
     el("div", { className: "head" }, el("h3", {}, `${id} · ${queue} · ${kind}`), badge(state),
-      el("time", { title: new Date(job.updated_at).toLocaleString() }, clock(job.updated_at)), button),
+      moment(job.updated_at), button),
     payload === null ? null : el("code", {}, JSON.stringify(payload).slice(0, 300)), await whyOf(job));
 }
 
@@ -160,7 +162,7 @@ async function showDead() {
   const [{ dead }, jobs] = await Promise.all([ask("/v1/dead?limit=20"), jobRows({ state: "failed", limit: "20" })]);
   const letters = dead.map(({ id, kind, name, event, error, died_at: at }) => el("li", { data: { dead: id } },
     el("div", { className: "head" }, el("h3", {}, `${kind}/${name} · ${event}`),
-      el("time", { title: new Date(at).toLocaleString() }, clock(at)),
+      moment(at),
       actButton("replay", `replay dead letter ${id}`, `dead ${id}`, `/v1/dead/${id}/replay`)),
     el("p", { className: "error" }, error)));
   const rows = [...letters, ...jobs];
@@ -179,11 +181,14 @@ async function showObjects() {
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
     el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),
       el("span", { className: "hint" }, version === null ? "deleted" : `version ${version}`),
-      el("time", { title: new Date(at).toLocaleString() }, clock(at)))));
+      moment(at))));
   fill("object-list", rows, "No object yet.");
 }
 
 const coordinator = () => `/coordinator/${encodeURIComponent($("name").value.trim())}`;
+
+/** What something says for machines, within reason. */
+const json = (value) => el("code", {}, JSON.stringify(value).slice(0, 1000));
 
 function itemRow(item) {
   const [first] = item.timestamps;
@@ -191,12 +196,13 @@ function itemRow(item) {
   return el("li", { data: { item: item.id } },
     el("div", { className: "head" }, el("h3", {}, item.id.slice(0, 8)), badge(item.status),
       el("span", { className: "hint" }, item.mode === "direct" ? "direct" : "by queue"),
-      el("time", { title: new Date(item.createdAt).toLocaleString() }, clock(item.createdAt)),
+      el("span", { className: "hint times" }, "created ", moment(item.createdAt), ", updated ", moment(item.updatedAt)),
       item.timeTaken === undefined ? null : el("span", { className: "hint total" }, `total ${span(item.timeTaken)}`)),
     el("p", { className: "said" }, item.payload.message),
+    el("p", { className: "hint payload" }, "payload ", json(item.payload)),
     item.error ? el("p", { className: "error" }, item.error) : null,
     item.deadLetter ? el("p", { className: "hint" }, `dead letter: job ${item.deadLetter.job}, ${item.deadLetter.reason}`) : null,
-    item.result === undefined ? null : el("p", { className: "hint" }, item.result?.message ?? JSON.stringify(item.result)),
+    item.result === undefined ? null : el("p", { className: "hint result" }, "result ", json(item.result)),
     el("ul", { className: "stamps" }, ...stamps));
 }
 

@@ -44,7 +44,7 @@ fn begin(config: &Config, hosted: &mut Hosted, crew: &Crew, buckets: &Buckets) -
         options: options(&config.pipeline),
         staging: buckets.staging.clone(),
         ocr: crew.ocr(),
-        images: Arc::new(InArchive::new(buckets.archive.clone(), &config.fetch)?),
+        images: Arc::new(InArchive::new(buckets.archive.clone(), config)?),
         metadata: Some(crew.metadata()),
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use abide_fetch::testing::{Act, Request, Server, head, reply};
@@ -347,47 +347,4 @@ fn a_backup_made_under_load_has_all_that_was_acknowledged_before_it() {
     assert!(all.ends_with(&kept), "what is in the backup is what the server has");
     assert_eq!(ok(&place, "queue stats q --data-dir two")["queued"], kept.len());
     assert_eq!(place.run("doctor --listen 127.0.0.1:0 --data-dir two").code, Some(0));
-}
-
-/// How long eight hosts with this latency were at work on so many files each, two at a time, from the first request to the
-/// last answer.
-fn eight_hosts(latency: Duration, files_each: usize) -> Duration {
-    let (began, ended) = (Arc::new(OnceLock::new()), Arc::new(Mutex::new(Duration::ZERO)));
-    let hosts: Vec<Server> = (0..8)
-        .map(|_| {
-            let (began, ended) = (Arc::clone(&began), Arc::clone(&ended));
-            Server::start(move |request| {
-                if request.path == "/robots.txt" {
-                    return reply(404, &[], b"");
-                }
-                let began = began.get_or_init(tokio::time::Instant::now);
-                // Nothing is ever sent: the file takes as long as this waits.
-                let (_sender, never) = channel::<()>();
-                assert!(never.recv_timeout(latency).is_err());
-                let mut ended = ended.lock().expect("as the test made it");
-                *ended = began.elapsed().max(*ended);
-                reply(200, &[], request.path.repeat(50).as_bytes())
-            })
-        })
-        .collect();
-    let line = |n: usize| {
-        let url = hosts[n % hosts.len()].url(&format!("/{n}.txt"));
-        format!("{}\n", json!({ "id": format!("f{n}"), "url": url }))
-    };
-    let list: String = (0..files_each * hosts.len()).map(line).collect();
-    let place = place().file("work/list.jsonl", &list);
-    ok(&place, "queue import list.jsonl");
-    let ran = ok(&place, "queue run --drain --out files --workers 64 --max-per-host 2");
-    assert_eq!(ran["done"], files_each * hosts.len());
-    *ended.lock().expect("as the test made it")
-}
-
-#[test]
-#[ignore = "ten seconds: cargo test -p abide --test it -- --ignored --nocapture eight_hosts"]
-fn eight_hosts_are_kept_at_their_limits() {
-    let (latency, files_each) = (Duration::from_millis(50), 200);
-    let took = eight_hosts(latency, files_each);
-    let ideal = latency * (files_each / 2) as u32;
-    let times = took.as_secs_f64() / ideal.as_secs_f64();
-    println!("{files_each} files of each of 8 hosts: {took:?}, {times:.2} times the ideal of {ideal:?}");
 }

@@ -9,7 +9,7 @@ use crate::served::Served;
 const INSTANT: &str = "dddd-dd-dd dd:dd:ddZ";
 
 /// What a run printed, with every instant replaced.
-fn plain(run: &Run) -> String {
+pub(crate) fn plain(run: &Run) -> String {
     let text = run.to_string();
     let mut plain = String::new();
     let mut rest = text.as_str();

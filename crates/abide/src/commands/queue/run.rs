@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use super::counts::{self, Counts, EngineCounts};
 use super::ends::Untold;
+use super::paused;
 use super::puller::{Puller, Told, is_passing};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
@@ -87,7 +88,9 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
     make_dir(&dir)
         .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
-    let downloads = Downloads::new(downloads::fetcher(&config.fetch)?, dir, config.downloads.reserve_bytes);
+    let per_host = args.max_per_host.unwrap_or(config.downloads.max_per_host);
+    let fetcher = downloads::fetcher(config, per_host)?;
+    let downloads = Downloads::new(fetcher, dir, config.downloads.reserve_bytes);
     let untold = Untold::default();
     let running = Running { config, args, export, output, queue, slots, tally, untold, downloads };
     runtime()?.block_on(async {
@@ -143,7 +146,7 @@ impl Running<'_> {
         }
         let pulling = is_of_a_server.then(|| Pulling::start(self.puller(reach.client(), worker)));
         let place = if is_of_a_server { "for the running server" } else { "in this process" };
-        let text = format!("Starting {slots} workers {place}...");
+        let text = format!("Starting {} {place}...", counted(*slots as u64, "worker"));
         self.output.message(&text, &json!({ "workers": slots, "of_a_server": is_of_a_server }));
         let client = reach.client().clone();
         let watched = self.watch(&client, began, told);
@@ -318,9 +321,7 @@ async fn look(
         let counts = Counts::from(found.counts);
         if found.policy.paused && !has_said_paused {
             has_said_paused = true;
-            let text =
-                format!("The queue {} is paused: `abide queue resume` lets its jobs start", args.queue);
-            bar.suspend(|| output.message(&text, &json!({ "paused": args.queue })));
+            bar.suspend(|| output.message(&paused(&args.queue), &json!({ "paused": args.queue })));
         }
         let ended = tally.ended();
         bar.set_length(ended.over() + counts.left());
@@ -335,6 +336,13 @@ async fn look(
         }
         if args.drain && is_drained(client, &args.queue, tally, &found.counts).await? {
             bar.finish_and_clear();
+            if counts.left() > 0 {
+                let waiting = counted(counts.left(), "line");
+                let text = format!(
+                    "Without a URL, and left as they are: {waiting} (`abide job list --kind resolve`)"
+                );
+                output.message(&text, &json!({ "without_url": counts.left() }));
+            }
             return Ok(());
         }
     }
