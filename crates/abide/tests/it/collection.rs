@@ -120,6 +120,31 @@ fn a_backup_names_what_it_does_not_have() {
     document(run("collection delete papers --yes --json"));
 }
 
+/// Bytes that are gone are brought again from the folder, and what was written about them is written again.
+#[test]
+fn what_is_missing_is_mended_from_the_folder() {
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let first = ingest(&place);
+    let run = |arguments: &str| place.run(&format!("{arguments} --data-dir data"));
+    for gone in ["blobs", "buckets/archive"] {
+        fs::remove_dir_all(place.path("work/data").join(gone)).unwrap();
+    }
+    let unseen = ingest(&place);
+    assert_eq!((&unseen["unchanged"], &unseen["tree"]["description"]), (&22.into(), &"".into()), "{unseen}");
+    let mended = document(run("ingest papers --mend --json"));
+    assert_eq!((&mended["edited"], &mended["failed"]), (&22.into(), &serde_json::json!([])), "{mended}");
+    assert_eq!(parts(&mended["tree"]), parts(&first["tree"]));
+    assert_eq!(mended["tree"]["description"], first["tree"]["description"]);
+    let exported = run("collection export papers out");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let out = contents(&place.path("work/out"));
+    for (path, bytes) in contents(&place.path("work/papers")) {
+        assert!(out.values().any(|written| *written == bytes), "{}", path.display());
+    }
+    let again = document(run("ingest papers --mend --json"));
+    assert_eq!((&again["unchanged"], &again["edited"]), (&22.into(), &0.into()), "nothing is missing");
+}
+
 const LETTER: &[u8] = include_bytes!("../../../../examples/collection/letters/okafor_1887-06-30.txt");
 
 /// A file that is larger than the server takes costs nobody else anything.

@@ -8,6 +8,7 @@ mod deleted;
 mod ground;
 mod intent;
 mod look;
+mod mend;
 mod plan;
 mod progress;
 mod remember;
@@ -235,8 +236,11 @@ impl Going<'_> {
             look = self.look().await?;
             look.is_its_folder(&self.order)?;
         }
-        let Look { known, plan, .. } = look;
-        let again = self.unfinished().await?;
+        let Look { known, plan, lost, .. } = look;
+        // What is brought again is another batch than the one that brought it.
+        collection.abandoned += u64::from(!lost.is_empty());
+        let mut again = self.unfinished().await?;
+        self.write_again(lost, &mut again).await?;
         let is_nothing = plan.changes.is_empty() && again.is_empty();
         let batch_id = self.batch(&mut collection, &plan, &known, is_nothing).await?;
         if !is_nothing {
