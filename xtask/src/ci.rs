@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::{browser, tidy};
+use crate::parts::{BROWSER, Part, READER};
+use crate::{npm_client, tidy};
 
 struct Step {
     name: &'static str,
@@ -23,7 +24,9 @@ enum Work {
         alone: &'static str,
     },
     /// What is not there but could be is no failure: its tests say that they are skipped.
-    Browser,
+    Part(&'static Part),
+    /// The same for the client of the sync protocol.
+    NpmClient,
 }
 
 /// `cargo test` without a target selection runs unit and integration tests, builds the examples and runs those that
@@ -39,7 +42,9 @@ const STEPS: &[Step] = &[
             alone: "cargo clippy --workspace --all-targets --locked -- -D warnings",
         },
     },
-    Step { name: "browser", work: Work::Browser },
+    Step { name: "browser", work: Work::Part(&BROWSER) },
+    Step { name: "reader", work: Work::Part(&READER) },
+    Step { name: "npm", work: Work::NpmClient },
     Step {
         name: "test",
         work: Work::Linted {
@@ -96,8 +101,12 @@ impl Work {
                 }
                 Ok(command.status()?.success())
             }
-            Work::Browser => {
-                eprintln!("    {}", browser::provide());
+            Work::Part(part) => {
+                eprintln!("    {}", part.provide());
+                Ok(true)
+            }
+            Work::NpmClient => {
+                eprintln!("    {}", npm_client::provide(root));
                 Ok(true)
             }
         }
@@ -108,7 +117,8 @@ impl Work {
             Work::Tidy => "cargo xtask tidy".to_owned(),
             Work::Cargo(args) => format!("cargo {}", args.join(" ")),
             Work::Linted { alone, .. } => (*alone).to_owned(),
-            Work::Browser => format!("{}, if it is missing and this is root", browser::INSTALL.join(" ")),
+            Work::Part(part) => format!("{}, if it is missing and this is root", part.install().join(" ")),
+            Work::NpmClient => npm_client::NEEDS.to_owned(),
         }
     }
 }
@@ -170,7 +180,7 @@ mod tests {
     #[test]
     fn the_first_failing_step_is_the_last() {
         for (fails_at, runs, exit) in
-            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (9, 5, ExitCode::SUCCESS)]
+            [(0, 1, ExitCode::FAILURE), (2, 3, ExitCode::FAILURE), (99, STEPS.len(), ExitCode::SUCCESS)]
         {
             let mut ran = Vec::new();
             let code = run_steps(STEPS, |work| {

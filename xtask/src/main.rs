@@ -4,9 +4,10 @@
 //! that it still builds and reports when they do not.
 //! Enter at [`ci`] for the order of the gate and at [`tidy`] for the rules that clippy cannot hold.
 
-mod browser;
 mod ci;
 mod fuzz;
+mod npm_client;
+mod parts;
 mod sabotage;
 mod tidy;
 
@@ -21,7 +22,7 @@ The gate and its parts.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  ci    The whole gate: fmt, tidy, clippy, a browser, tests and doctests; stops at the first that fails
+  ci    The whole gate: fmt, tidy, clippy, a browser and tesseract, tests and doctests; stops at the first that fails
   tidy  Layers, lengths, module docs, forbidden text, the root's contents, links between documents
   fuzz  Mutated scans, documents and images, converted in limited processes: fuzz --help
   sabotage [NAME]...

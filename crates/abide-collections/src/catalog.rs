@@ -4,11 +4,12 @@
 //! |---|---|
 //! | `c/{name}` | a collection |
 //! | `f/{name}/{path}` | a file of the folder that it was made from |
+//! | `u/{name}/{entity}` | an entity that something failed for: the next run does it again |
 //! | `a/{name}/{asset}` | an image of a collection that is being deleted |
 //! | `lives/{name}` | how many collections of that name were deleted |
 
 use crate::by_hand::ByHand;
-use crate::collection::{Archived, Collection, SourceFile};
+use crate::collection::{Archived, Collection, SourceFile, Unfinished};
 use crate::limits::{ITEMS_PER_CALL, NAME_CHARS, PATH_BYTES};
 use crate::refusal::No;
 use abide_core::time::Time;
@@ -51,6 +52,22 @@ pub enum Call {
         put: BTreeMap<String, SourceFile>,
         /// Paths that are gone.
         gone: BTreeSet<String>,
+    },
+    /// Entities of a collection that something failed for, by id.
+    Unfinished {
+        /// Which.
+        name: String,
+        /// After this id.
+        after: Option<String>,
+    },
+    /// Something failed for entities of a collection, or they are done.
+    SaveUnfinished {
+        /// Which.
+        name: String,
+        /// What is to be done again.
+        put: BTreeMap<EntityId, Unfinished>,
+        /// Those that are done.
+        gone: BTreeSet<EntityId>,
     },
     /// A change by hand is to be done, unless another one was begun before it: one at a time, and each knows of the last.
     Begin {
@@ -128,6 +145,13 @@ pub enum Reply {
         /// `after` of the next page; none if this is the last.
         next: Option<String>,
     },
+    /// To [`Call::Unfinished`].
+    Unfinished {
+        /// By id.
+        entities: Vec<(String, Unfinished)>,
+        /// `after` of the next page; none if this is the last.
+        next: Option<String>,
+    },
     /// To [`Call::Assets`].
     Assets {
         /// By asset.
@@ -173,6 +197,17 @@ impl Object for Collections {
             Call::SaveFiles { name, put, gone } => {
                 known(turn, &name)?;
                 save_rows(turn, &files_key(&name), &put, &gone)?
+            }
+            Call::Unfinished { name, after } => {
+                known(turn, &name)?;
+                let (entities, next) = page(turn, &unfinished_key(&name), after)?;
+                Reply::Unfinished { entities, next }
+            }
+            Call::SaveUnfinished { name, put, gone } => {
+                known(turn, &name)?;
+                let put = put.into_iter().map(|(id, what)| (id.to_string(), what)).collect();
+                let gone = gone.iter().map(EntityId::to_string).collect();
+                save_rows(turn, &unfinished_key(&name), &put, &gone)?
             }
             Call::Begin { name, after, change } => begin(turn, &name, after, *change)?,
             Call::Pin { name, nth, at } => pin(turn, &name, nth, at)?,
@@ -325,7 +360,8 @@ fn remove(turn: &mut Turn<'_>, name: String) -> Result<Reply, Halt<No>> {
     let collection = known(turn, &name)?;
     let (files, _) = page::<SourceFile>(turn, &files_key(&name), None)?;
     let (assets, _) = page::<Archived>(turn, &assets_key(&name), None)?;
-    if !files.is_empty() || !assets.is_empty() {
+    let (unfinished, _) = page::<Unfinished>(turn, &unfinished_key(&name), None)?;
+    if !files.is_empty() || !assets.is_empty() || !unfinished.is_empty() {
         return Err(No::HasFiles(name).into());
     }
     turn.put(&lives_key(&name), &(collection.life + 1))?;
@@ -343,6 +379,10 @@ fn key(name: &str) -> String {
 
 fn files_key(name: &str) -> String {
     format!("f/{name}/")
+}
+
+fn unfinished_key(name: &str) -> String {
+    format!("u/{name}/")
 }
 
 fn assets_key(name: &str) -> String {

@@ -29,9 +29,6 @@ pub struct Collection {
     /// How many runs came to nothing or not to the end of everything: the next one is another.
     #[serde(default)]
     pub abandoned: u64,
-    /// Entities that something failed for, to be done again by the next run.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub unfinished: BTreeMap<EntityId, Unfinished>,
     /// How many changes by hand were begun.
     #[serde(default)]
     pub by_hand: u64,
@@ -64,7 +61,6 @@ impl Collection {
             pending: None,
             life: 0,
             abandoned: 0,
-            unfinished: BTreeMap::new(),
             by_hand: 0,
             changing: None,
             deleting: false,
@@ -88,6 +84,8 @@ pub enum Unfinished {
     /// It is described.
     Words,
 }
+
+impl Record for Unfinished {}
 
 /// A run that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

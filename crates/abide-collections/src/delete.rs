@@ -346,6 +346,17 @@ impl Shelf {
             let gone = files.into_iter().map(|(path, _)| path).collect();
             self.ask(&Call::SaveFiles { name: name.to_owned(), put: BTreeMap::new(), gone }).await?;
         }
+        loop {
+            let call = Call::Unfinished { name: name.to_owned(), after: None };
+            let Reply::Unfinished { entities, .. } = self.ask(&call).await? else {
+                return Err(ShelfError::Strange);
+            };
+            if entities.is_empty() {
+                break;
+            }
+            let gone = entities.iter().filter_map(|(id, _)| EntityId::parse(id).ok()).collect();
+            self.ask(&Call::SaveUnfinished { name: name.to_owned(), put: BTreeMap::new(), gone }).await?;
+        }
         self.ask(&Call::Remove { name: name.to_owned() }).await.map(drop)
     }
 }

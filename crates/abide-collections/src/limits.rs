@@ -30,5 +30,3 @@ pub const HITS: usize = 200;
 pub const EXCERPT_CHARS: usize = 60;
 /// Characters of what is searched for.
 pub const QUERY_CHARS: usize = 200;
-/// Entities that are remembered to be done again.
-pub const UNFINISHED: usize = 1_000;

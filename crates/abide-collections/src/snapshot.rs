@@ -478,7 +478,8 @@ impl Edit {
             let remove: BTreeSet<String> =
                 removes.iter().take(CHANGES_AT_ONCE - put.len()).cloned().collect();
             removes.retain(|name| !remove.contains(name));
-            let note = format!("{} files brought in, {} removed", put.len(), remove.len());
+            let files = if put.len() == 1 { "file" } else { "files" };
+            let note = format!("{} {files} brought in, {} removed", put.len(), remove.len());
             update(store, id, |shown| Append {
                 components: put.clone(),
                 components_remove: remove.clone(),

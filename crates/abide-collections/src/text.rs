@@ -63,8 +63,8 @@ pub async fn text_of(
 /// The beginning of a blob as text.
 pub(crate) async fn read(store: &dyn EntityStore, cid: ContentId) -> Result<String, EntityError> {
     let contents = match store.cat(cid, Some(Part::From(0, Some(TEXT_BYTES as u64 - 1)))).await {
-        // It has no bytes at all.
-        Err(EntityError::InvalidParams(_)) => return Ok(String::new()),
+        // It has no bytes at all, or they were lost: the rest can be seen, and deleted, all the same.
+        Err(EntityError::InvalidParams(_) | EntityError::NotFound(_)) => return Ok(String::new()),
         contents => contents?,
     };
     let mut bytes = Vec::new();

@@ -334,6 +334,17 @@ pub enum AttemptEnd {
     HandedBack,
 }
 
+impl AttemptEnd {
+    /// Whether the attempt is as if it had not been.
+    #[must_use]
+    pub const fn is_uncounted(&self) -> bool {
+        match self {
+            AttemptEnd::HandedBack | AttemptEnd::Error { retry: RetryWish::UncountedAfterMs(_), .. } => true,
+            AttemptEnd::Done { .. } | AttemptEnd::Skipped { .. } | AttemptEnd::Error { .. } => false,
+        }
+    }
+}
+
 /// What the worker knows about trying again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

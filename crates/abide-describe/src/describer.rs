@@ -1,10 +1,10 @@
 //! Records and descriptions, by whoever makes them.
 
+use crate::description;
 use crate::directory::Directory;
 use crate::facts::Facts;
 use crate::limits::SHOWN_TOKENS;
 use crate::pinax::{self, Pinax, Validation};
-use crate::{description, limits};
 use abide_llm::{Answer, Ask, LlmError, Model, Spent, Usage};
 use std::sync::Arc;
 
@@ -111,15 +111,6 @@ impl Describer {
         let nothing = || Untold { why: LlmError::BadAnswer("it says nothing".to_owned()), spent };
         let text = text.ok_or_else(nothing)?;
         Ok(Described { text, by: answer.model, usage: answer.usage, cost_micros: answer.cost_micros })
-    }
-
-    /// Tokens that describing a directory may take at most if a model does it: for saying beforehand what it costs.
-    #[must_use]
-    pub fn tokens_of_a_model(shown_tokens: usize) -> Usage {
-        Usage {
-            input_tokens: 2 * shown_tokens as u64,
-            output_tokens: u64::from(limits::RECORD_TOKENS + limits::DESCRIPTION_TOKENS),
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a download that ended means for its job: pure.
 
 use crate::patience::put_off_ms;
-use abide_core::job::{AttemptEnd, CoolDown, Finish, Lease, RetryWish};
+use abide_core::job::{AttemptEnd, CoolDown, Finish, JobId, Lease, LeaseRef, RetryWish};
 use abide_core::name::LimitKey;
 use abide_engine::worker::{done, skipped};
 use abide_fetch::download::Saved;
@@ -44,6 +44,9 @@ pub struct DownloadResult {
 pub fn finish(lease: &Lease, artifact_id: &str, ended: Result<Downloaded, DownloadError>) -> Finish {
     let error = match ended {
         Ok(Downloaded::Saved(saved)) => return done(&result(artifact_id, saved)),
+        Ok(Downloaded::NotModified(saved)) if is_of_an_earlier_attempt(lease, &saved) => {
+            return done(&result(artifact_id, saved));
+        }
         Ok(Downloaded::NotModified(_)) => return skipped(Reason::NotModified.as_str()),
         Err(DownloadError::Stopped) => return AttemptEnd::HandedBack.into(),
         Err(error) => error,
@@ -60,6 +63,18 @@ pub fn finish(lease: &Lease, artifact_id: &str, ended: Result<Downloaded, Downlo
         Class::Done | Class::Retryable | Class::Final => AttemptEnd::Error { reason, retry: error.retry() },
     };
     Finish { end, refund: Vec::new(), cool_down }
+}
+
+/// How the record of a file names the attempt that brought it.
+#[must_use]
+pub fn asker(job: JobId, attempt: u32) -> String {
+    format!("job {job}, attempt {attempt}")
+}
+
+/// Whether an attempt before that of `lease` brought the file, and its end was not heard: the file is what the job is for.
+fn is_of_an_earlier_attempt(lease: &Lease, saved: &Saved) -> bool {
+    let LeaseRef { job, attempt, .. } = lease.lease;
+    saved.asked_by.as_ref().is_some_and(|by| (1..attempt).any(|earlier| *by == asker(job, earlier)))
 }
 
 /// Leaves the host of `key` alone for `for_ms` more, unless it is left alone for longer already.
@@ -181,6 +196,39 @@ mod tests {
             let cool_down = vec![CoolDown { key: key.clone(), for_ms: 31_000 }];
             let end = error(&reason, RetryWish::UncountedAfterMs(31_000));
             assert_eq!(found, Finish { end, refund: vec![key.clone()], cool_down });
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_unchanged_is_the_result_of_the_job_whose_earlier_attempt_brought_it() {
+        for (asked_by, attempt, is_done) in [
+            (Some("job 1, attempt 1"), 2, true),
+            (Some("job 1, attempt 2"), 9, true),
+            (Some("job 1, attempt 2"), 2, false),
+            (Some("job 2, attempt 1"), 2, false),
+            (None, 2, false),
+        ] {
+            let asked_by = asked_by.map(str::to_owned);
+            let found = finish(&lease(attempt, 0), "a", Ok(Downloaded::NotModified(saved(asked_by.clone()))));
+            let expected =
+                if is_done { done(&result("a", saved(asked_by.clone()))) } else { skipped("not-modified") };
+            assert_eq!(found, expected, "{asked_by:?} at {attempt}");
+        }
+    }
+
+    fn saved(asked_by: Option<String>) -> Saved {
+        Saved {
+            path: PathBuf::from("p"),
+            size: 1,
+            sha256: "h".to_owned(),
+            status: 304,
+            url: "http://a.example/".to_owned(),
+            etag: Some("v".to_owned()),
+            last_modified: None,
+            content_type: None,
+            content_encoding: None,
+            resumed_from: 0,
+            asked_by,
         }
     }
 

@@ -4,7 +4,8 @@ use abide_core::job::{Finish, JobState, Lease};
 use abide_engine::meter::Histogram;
 use abide_fetch::{DownloadError, Downloaded, FetchError, Reason};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Resolvers that are counted by name: their names come from lists.
@@ -17,6 +18,18 @@ const OTHER: &str = "_other";
 pub struct Meter {
     // Locked to note one attempt, or to copy what is there.
     counts: Arc<Mutex<BTreeMap<String, Counts>>>,
+    listener: Arc<OnceLock<Listener>>,
+}
+
+/// Hears of each latency, by resolver.
+type Hears = dyn Fn(&str, Duration) + Send + Sync;
+
+struct Listener(Box<Hears>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 /// What the downloads of one resolver came to.
@@ -94,6 +107,12 @@ impl Meter {
         self.lock().clone()
     }
 
+    /// Lets `hears` know each time from a request to the head of its reply, when it is noted. The first who listens stays.
+    pub fn listen(&self, hears: impl Fn(&str, Duration) + Send + Sync + 'static) {
+        // Whoever comes later wants to hear the same.
+        drop(self.listener.set(Listener(Box::new(hears))));
+    }
+
     /// Notes how the attempt of `lease` ended. One that was given back does not count.
     pub(crate) fn note(
         &self,
@@ -120,8 +139,11 @@ impl Meter {
             None => *counts.retries.entry(seen.reason).or_default() += 1,
         }
         counts.bytes += seen.bytes;
-        if let Some(latency) = latency {
-            counts.latency.note(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
+        let Some(latency) = latency else { return };
+        counts.latency.note(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
+        drop(all);
+        if let Some(Listener(hears)) = self.listener.get() {
+            hears(resolver, latency);
         }
     }
 

@@ -15,11 +15,14 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// In how long the attempt of `lease` that met `error` is made again without having counted; none if it counts.
 ///
-/// A crawl delay is waited for as often as it takes, and so is this machine: by then the attempt has waited for it.
+/// A crawl delay and a place at a host are waited for as often as it takes, and so is this machine: by then the attempt has
+/// waited for it.
 pub(crate) fn put_off_ms(error: &DownloadError, lease: &Lease) -> Option<i64> {
     match error {
         local if local.is_local() => Some(0),
-        DownloadError::Fetch(FetchError::Paced { wait_ms, .. }) => Some(*wait_ms),
+        DownloadError::Fetch(FetchError::Paced { wait_ms, .. } | FetchError::Crowded { wait_ms, .. }) => {
+            Some(*wait_ms)
+        }
         DownloadError::Fetch(
             FetchError::BreakerOpen { wait_ms, .. } | FetchError::RobotsUnreachable { wait_ms, .. },
         ) => (uncounted(lease) < PUT_OFFS).then_some(*wait_ms),
@@ -80,6 +83,7 @@ pub(crate) mod tests {
         let robots = || FetchError::RobotsUnreachable { host: "h".into(), status: 503, wait_ms: 31_000 };
         check(paced(), 3, Some(31_000), None);
         check(paced(), 1_000, Some(31_000), None);
+        check(FetchError::Crowded { host: "h".into(), wait_ms: 10_000 }, 1_000, Some(10_000), None);
         check(open(), 7, Some(31_000), None);
         check(open(), 8, None, None);
         check(robots(), 7, Some(31_000), None);

@@ -1,7 +1,7 @@
 //! The worker: one attempt at one artifact.
 
 use crate::artifact::Artifact;
-use crate::finish::{cool_down, finish};
+use crate::finish::{asker, cool_down, finish};
 use crate::meter::{Meter, Seen};
 use crate::patience::waits_here;
 use abide_core::job::Finish;
@@ -77,7 +77,8 @@ impl Downloads {
             resolver = artifact.resolver_hint,
             outcome = Empty,
         );
-        let download = self.download(&artifact, url.clone());
+        let asked_by = asker(job.job(), job.attempt());
+        let download = self.download(&artifact, url.clone(), asked_by);
         let mut heard = Heard::default();
         let ended = self.patiently(&download, &mut job, &mut heard).instrument(span.clone()).await;
         let seen = Seen::of(&ended);
@@ -144,11 +145,11 @@ impl Downloads {
         };
         let mut running = pin!(download.run_until(&self.fetcher, stop.notified(), tell));
         let mut tick = tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_EVERY, PROGRESS_EVERY);
-        let (mut is_stopping, mut says_it_waits) = (false, false);
+        let (mut is_stopping, mut said) = (false, None);
         loop {
             tokio::select! {
                 ended = &mut running => {
-                    if says_it_waits && ended.is_ok() {
+                    if said.is_some() && ended.is_ok() {
                         note(job, &json!({}));
                     }
                     return ended;
@@ -166,28 +167,38 @@ impl Downloads {
                 _ = tick.tick() => {
                     let latest = news.has_changed().is_ok_and(|is_new| is_new).then(|| *news.borrow_and_update()).flatten();
                     if let Some(Progress { bytes, total, .. }) = latest {
-                        says_it_waits = false;
+                        said = None;
                         note(job, &json!({ "bytes": bytes, "total": total }));
-                    } else if news.borrow().is_none()
-                        && !says_it_waits
-                        && let Some(delay_ms) = self.fetcher.crawl_delay_ms(&download.url)
-                    {
-                        says_it_waits = true;
-                        let seconds = delay_ms as f64 / 1e3;
-                        let waits = format!("its host wants {seconds} s between two requests (robots.txt)");
-                        note(job, &json!({ "waits": waits }));
+                        continue;
+                    }
+                    let waits = self.waits(&download.url, news.borrow().is_none());
+                    if waits != said {
+                        note(job, &waits.as_ref().map_or(json!({}), |waits| json!({ "waits": waits })));
+                        said = waits;
                     }
                 }
             }
         }
     }
 
-    fn download(&self, artifact: &Artifact, url: String) -> Download {
+    /// What a download waits for: a place at the host where redirects led it or, as long as nothing has come, its turn.
+    fn waits(&self, url: &str, is_to_begin: bool) -> Option<String> {
+        if let Some(host) = self.fetcher.waits_at(url) {
+            return Some(format!(
+                "{host} is being asked as often at a time as it may be (downloads.max_per_host)"
+            ));
+        }
+        let seconds = self.fetcher.crawl_delay_ms(url).filter(|_| is_to_begin)? as f64 / 1e3;
+        Some(format!("its host wants {seconds} s between two requests (robots.txt)"))
+    }
+
+    fn download(&self, artifact: &Artifact, url: String, asked_by: String) -> Download {
         let stem = artifact.base_stem.clone().unwrap_or_else(|| artifact.artifact_id.clone());
         let new = Download::new(url, self.dir.clone());
         let bytes_max = artifact.max_bytes.map_or(new.bytes_max, |bytes| bytes.min(new.bytes_max));
         let (content_type, disk_floor) = (artifact.expected_mime.clone(), self.disk_floor);
-        Download { stem: Some(stem), content_type, bytes_max, disk_floor, ..new }
+        let (resolver, asked_by) = (artifact.resolver_hint.clone(), Some(asked_by));
+        Download { stem: Some(stem), content_type, bytes_max, disk_floor, asked_by, resolver, ..new }
     }
 
     /// Lets the other jobs of the host wait at its key, rather than each find out for itself: while its breaker is open,

@@ -56,7 +56,21 @@ impl Registry {
         worker: W,
     ) -> Result<(), RegisterError> {
         let (queue, kind) = (QueueName::new(queue)?, JobKind::new(kind)?);
-        self.pools.push(Pool { queue, kind, slots, worker: Arc::new(worker) });
+        self.pools.push(Pool { queue, kind, slots, in_all: None, worker: Arc::new(worker) });
+        Ok(())
+    }
+
+    /// The same, for a worker that runs `in_all` jobs and then no more.
+    pub fn worker_for<W: Worker>(
+        &mut self,
+        in_all: u64,
+        queue: &str,
+        kind: &str,
+        slots: usize,
+        worker: W,
+    ) -> Result<(), RegisterError> {
+        let (queue, kind) = (QueueName::new(queue)?, JobKind::new(kind)?);
+        self.pools.push(Pool { queue, kind, slots, in_all: Some(in_all), worker: Arc::new(worker) });
         Ok(())
     }
 

@@ -37,6 +37,8 @@ pub struct Pool {
     pub kind: JobKind,
     /// How many at a time.
     pub slots: usize,
+    /// How many in all, if that is bounded: no job more is taken. Attempts that end as if they had not been do not count.
+    pub in_all: Option<u64>,
     /// What runs them.
     pub worker: Arc<dyn Worker>,
 }

@@ -293,7 +293,8 @@ fn answer(
 ) -> Result<Answer<Reply>, Halt<No>> {
     let Some(wait) = wait else { return Ok(Reply::Made(made(id, &head.version)).into()) };
     let ticket = turn.open_ticket();
-    let waiting = Waiting { ticket: ticket.clone(), left, children_updated: 0, children_failed: 0 };
+    let made = Some(made(id, &head.version));
+    let waiting = Waiting { ticket: ticket.clone(), made, left, children_updated: 0, children_failed: 0 };
     turn.put(&rows::waiting(wait), &waiting)?;
     Ok(Answer::Later(ticket))
 }

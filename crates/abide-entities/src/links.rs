@@ -8,6 +8,7 @@
 //! ```
 
 use crate::children::{self, Added};
+use crate::content::ContentId;
 use crate::entity::{Entity, Reply, made};
 use crate::id::EntityId;
 use crate::leave;
@@ -180,7 +181,9 @@ impl Here<'_, '_, '_> {
     /// The other does not exist.
     fn missing(&mut self, link: Option<u64>, asked: Option<u64>, wait: Option<u64>) -> Result<(), Halt<No>> {
         if let Some(link) = link {
+            let before = self.head.version.cid;
             self.drop_child(link)?;
+            self.carry(wait, before)?;
             self.settle(wait, Settled::ChildFailed)?;
         }
         if let Some(asked) = asked {
@@ -189,7 +192,9 @@ impl Here<'_, '_, '_> {
                 if self.head.version.ver == 1 && self.head.version.children == 0 {
                     return self.unmake(asked);
                 }
+                let before = self.head.version.cid;
                 self.move_under(None, None)?;
+                self.carry(Some(asked), before)?;
             }
             self.settle(Some(asked), Settled::Parent)?;
         }
@@ -215,6 +220,17 @@ impl Here<'_, '_, '_> {
         Ok(self.turn.put(HEAD, &self.head)?)
     }
 
+    /// What a call did was taken back in a new version: it is answered with that one, unless somebody else made one since.
+    fn carry(&mut self, wait: Option<u64>, before: ContentId) -> Result<(), Halt<No>> {
+        let Some(key) = wait.map(rows::waiting) else { return Ok(()) };
+        let Some(waiting) = self.turn.get::<Waiting>(&key)? else { return Ok(()) };
+        if waiting.made.as_ref().is_some_and(|made| made.tip == before) {
+            let made = Some(made(self.id, &self.head.version));
+            self.turn.put(&key, &Waiting { made, ..waiting })?;
+        }
+        Ok(())
+    }
+
     /// One of those a call waits for has answered. After the last one the call is answered.
     fn settle(&mut self, wait: Option<u64>, settled: Settled) -> Result<(), Halt<No>> {
         let Some(wait) = wait else { return Ok(()) };
@@ -230,7 +246,7 @@ impl Here<'_, '_, '_> {
             return Ok(self.turn.put(&key, &waiting)?);
         }
         self.turn.delete(&key);
-        let mut made = made(self.id, &self.head.version);
+        let mut made = waiting.made.unwrap_or_else(|| made(self.id, &self.head.version));
         let (updated, failed) = (waiting.children_updated, waiting.children_failed);
         if updated + failed > 0 {
             made.children_updated = Some(updated);

@@ -129,10 +129,10 @@ impl LocalEntities {
         let node = file.root.as_ref().map(dag_json::of_node);
         let reply = self.blobs(BlobsCall::Keep { cid, size: file.bytes, node }).await?;
         let BlobsReply::Keep(stored) = reply else { return Err(unexpected(&reply)) };
-        if stored.is_there {
+        let key = blob_key(cid, stored.generation)?;
+        if stored.is_there && self.has(&key, stored.size).await? {
             return Ok(());
         }
-        let key = blob_key(cid, stored.generation)?;
         match source {
             Source::Memory(bytes) => self.bucket.put(&key, bytes, OCTETS).await.map_err(bucket_failed)?,
             Source::File(path) => {
@@ -140,6 +140,16 @@ impl LocalEntities {
             }
         }
         self.blobs(BlobsCall::Kept { cid, generation: stored.generation }).await.map(drop)
+    }
+
+    /// Whether the bucket has these bytes. A store that was restored knows files whose bytes nobody restored: whoever brings
+    /// them again brings them back.
+    async fn has(&self, key: &Key, size: u64) -> Result<bool, EntityError> {
+        match self.bucket.head(key).await {
+            Ok(found) => Ok(found.bytes == size),
+            Err(BlobError::NotFound(_)) => Ok(false),
+            Err(error) => Err(bucket_failed(error)),
+        }
     }
 
     async fn take_file(&self, name: String, mut pieces: Pieces) -> Result<Uploaded, EntityError> {
@@ -204,14 +214,15 @@ impl LocalEntities {
         let size = stored.size;
         let key = blob_key(cid, stored.generation)?;
         let (part, stream) = match part {
-            None => ((0, size), self.bucket.get(&key).await.map_err(bucket_failed)?.1),
+            None => ((0, size), self.bucket.get(&key).await.map_err(|error| lost(cid, error))?.1),
             Some(part) => {
                 let (first, past) = part.of(size).ok_or_else(|| {
                     EntityError::InvalidParams(format!(
                         "the file has {size} bytes, and the range asks for others"
                     ))
                 })?;
-                let stream = self.bucket.get_range(&key, first..past).await.map_err(bucket_failed)?;
+                let stream = self.bucket.get_range(&key, first..past).await;
+                let stream = stream.map_err(|error| lost(cid, error))?;
                 ((first, past), stream)
             }
         };
@@ -442,6 +453,16 @@ fn unexpected(reply: &impl std::fmt::Debug) -> EntityError {
 
 pub(crate) fn bucket_failed(error: BlobError) -> EntityError {
     EntityError::Blobs(error.to_string())
+}
+
+/// What is known here and not in the bucket was lost, or not restored.
+fn lost(cid: ContentId, error: BlobError) -> EntityError {
+    match error {
+        BlobError::NotFound(_) => {
+            EntityError::NotFound(format!("the bytes of the file {cid} are missing: upload it again"))
+        }
+        error => bucket_failed(error),
+    }
 }
 
 fn full(error: std::io::Error) -> EntityError {

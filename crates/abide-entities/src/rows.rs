@@ -1,5 +1,6 @@
 //! The rows of an entity, and their keys.
 
+use crate::answer::Made;
 use crate::content::ContentId;
 use crate::id::EntityId;
 use abide_core::limits::SCAN_ROWS;
@@ -174,6 +175,9 @@ impl Record for PageOfChildren {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     pub(crate) ticket: Ticket,
+    /// What it is answered with: the version that it made, whatever others make meanwhile. None in rows of an older program.
+    #[serde(default)]
+    pub(crate) made: Option<Made>,
     pub(crate) left: u32,
     pub(crate) children_updated: u32,
     pub(crate) children_failed: u32,

@@ -16,6 +16,8 @@ pub struct Ask {
     pub total_ms: u64,
     /// Which body.
     pub body: BodyForm,
+    /// Who found the URL, for whoever follows traces.
+    pub resolver: Option<String>,
 }
 
 /// In which form a body is wanted.
@@ -32,13 +34,15 @@ impl Ask {
     #[must_use]
     pub fn page(url: impl Into<String>) -> Ask {
         let (bytes_max, total_ms) = (PAGE_BYTES, PAGE_MS);
-        Ask { url: url.into(), headers: HeaderMap::new(), bytes_max, total_ms, body: BodyForm::Decoded }
+        let (headers, body) = (HeaderMap::new(), BodyForm::Decoded);
+        Ask { url: url.into(), headers, bytes_max, total_ms, body, resolver: None }
     }
 
     /// A file, as it is sent.
     #[must_use]
     pub fn file(url: impl Into<String>) -> Ask {
         let (bytes_max, total_ms) = (DOWNLOAD_BYTES, DOWNLOAD_MS);
-        Ask { url: url.into(), headers: HeaderMap::new(), bytes_max, total_ms, body: BodyForm::AsSent }
+        let (headers, body) = (HeaderMap::new(), BodyForm::AsSent);
+        Ask { url: url.into(), headers, bytes_max, total_ms, body, resolver: None }
     }
 }

@@ -48,6 +48,10 @@ pub struct Download {
     pub total_ms: u64,
     /// So many bytes stay free on the disk.
     pub disk_floor: u64,
+    /// Who asks: recorded with the file, for whoever asks again.
+    pub asked_by: Option<String>,
+    /// Who found the URL, for whoever follows traces.
+    pub resolver: Option<String>,
 }
 
 /// How a download ended well.
@@ -82,6 +86,8 @@ pub struct Saved {
     pub content_encoding: Option<String>,
     /// Bytes that were on disk before this run.
     pub resumed_from: u64,
+    /// Who had asked when it came, if that is known.
+    pub asked_by: Option<String>,
 }
 
 /// How far a download is.
@@ -114,6 +120,8 @@ impl Download {
             bytes_max: DOWNLOAD_BYTES,
             total_ms: DOWNLOAD_MS,
             disk_floor: DISK_FLOOR_BYTES,
+            asked_by: None,
+            resolver: None,
         }
     }
 

@@ -131,6 +131,14 @@ pub enum FetchError {
         /// Until this one's turn.
         wait_ms: i64,
     },
+    /// A redirect leads to a host that has as many requests as it may.
+    #[error("{host} is being asked as often at a time as it may be")]
+    Crowded {
+        /// Which host.
+        host: String,
+        /// Until it is worth another try.
+        wait_ms: i64,
+    },
 }
 
 /// A host that wants to be left alone.
@@ -185,7 +193,9 @@ impl FetchError {
             FetchError::Status { status: 429 | 500 | 502 | 503 | 504, .. } => Reason::Backoff,
             FetchError::Status { .. } => Reason::HttpError,
             FetchError::Robots { .. } => Reason::Robots,
-            FetchError::RobotsUnreachable { .. } | FetchError::Paced { .. } => Reason::Backoff,
+            FetchError::RobotsUnreachable { .. } | FetchError::Paced { .. } | FetchError::Crowded { .. } => {
+                Reason::Backoff
+            }
             FetchError::BreakerOpen { .. } => Reason::BreakerOpen,
         }
     }
@@ -208,7 +218,8 @@ impl FetchError {
             | FetchError::TooLarge { .. }
             | FetchError::Announced { .. }
             | FetchError::Redirects { .. }
-            | FetchError::Robots { .. } => return None,
+            | FetchError::Robots { .. }
+            | FetchError::Crowded { .. } => return None,
         };
         Some(Rest { host, wait_ms })
     }
@@ -228,7 +239,10 @@ impl FetchError {
     pub const fn is_unasked(&self) -> bool {
         matches!(
             self,
-            FetchError::RobotsUnreachable { .. } | FetchError::BreakerOpen { .. } | FetchError::Paced { .. }
+            FetchError::RobotsUnreachable { .. }
+                | FetchError::BreakerOpen { .. }
+                | FetchError::Paced { .. }
+                | FetchError::Crowded { .. }
         )
     }
 

@@ -7,9 +7,11 @@ use crate::error::{FetchError, Phase};
 use crate::guard::Guard;
 use crate::hosts::{Hosts, Pace};
 use crate::limits::{
-    PACE_WAIT_MS, POOLED, REDIRECTS, ROBOTS_BYTES, ROBOTS_KEPT_MS, ROBOTS_MS, ROBOTS_UNREACHABLE_MS,
+    PACE_WAIT_MS, PLACE_AGAIN_MS, PLACE_WAIT_MS, POOLED, REDIRECTS, ROBOTS_BYTES, ROBOTS_KEPT_MS, ROBOTS_MS,
+    ROBOTS_UNREACHABLE_MS,
 };
 use crate::options::{FetchOptions, RobotsRule};
+use crate::places::{Came, Place, Places};
 use crate::reply::Reply;
 use crate::robots::{Held, Policy, RobotsCache, product_token};
 use abide_core::host_key::host_key;
@@ -41,7 +43,17 @@ struct Shared {
     /// Undoes gzip and brotli; the bound is on what comes out.
     decoded: Client,
     hosts: Hosts,
+    places: Places,
     robots: RobotsCache,
+}
+
+/// What a fetch is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Somebody wants it.
+    Asked,
+    /// It is the robots file of a host that somebody asks, who has a place there.
+    RobotsFile,
 }
 
 /// A small document.
@@ -63,8 +75,8 @@ impl Fetcher {
     pub fn new(guard: Guard, options: FetchOptions, clock: Arc<dyn Clock>) -> Result<Fetcher, BuildError> {
         let as_sent = client(&guard, &options, |builder| builder.no_gzip().no_brotli())?;
         let decoded = client(&guard, &options, |builder| builder)?;
-        let (hosts, robots) = (Hosts::default(), RobotsCache::default());
-        let shared = Shared { guard, options, clock, as_sent, decoded, hosts, robots };
+        let (hosts, places, robots) = (Hosts::default(), Places::default(), RobotsCache::default());
+        let shared = Shared { guard, options, clock, as_sent, decoded, hosts, places, robots };
         Ok(Fetcher { shared: Arc::new(shared) })
     }
 
@@ -76,7 +88,7 @@ impl Fetcher {
 
     /// Sends a GET and follows redirects. Any status but a redirect is a reply.
     pub async fn open(&self, ask: &Ask) -> Result<Reply, FetchError> {
-        self.open_by(ask, self.shared.options.robots).await
+        self.open_for(Purpose::Asked, ask).await
     }
 
     /// Fetches a small document whole; a status that is no success is an error.
@@ -101,6 +113,12 @@ impl Fetcher {
         Some(until.since(self.elapsed())).filter(|wait_ms| *wait_ms > 0)
     }
 
+    /// The host at which the fetch of `url` waits for a place: a redirect led it, or others, there.
+    #[must_use]
+    pub fn waits_at(&self, url: &str) -> Option<String> {
+        self.shared.places.waits_at(url)
+    }
+
     pub(crate) fn options(&self) -> &FetchOptions {
         &self.shared.options
     }
@@ -113,40 +131,65 @@ impl Fetcher {
         self.shared.hosts.tell(&host(url), event, self.elapsed())
     }
 
-    async fn open_by(&self, ask: &Ask, robots: RobotsRule) -> Result<Reply, FetchError> {
+    async fn open_for(&self, purpose: Purpose, ask: &Ask) -> Result<Reply, FetchError> {
         let deadline = Instant::now() + Duration::from_millis(ask.total_ms);
-        let mut url = self.shared.guard.url(&ask.url)?;
+        let asked = self.shared.guard.url(&ask.url)?;
+        let mut url = asked.clone();
         let mut headers = ask.headers.clone();
         for _ in 0..=REDIRECTS {
-            if robots == RobotsRule::Obey {
-                self.obey_robots(&url, deadline).await?;
+            let place = match purpose {
+                Purpose::Asked => Some(self.enter(&url, &asked, ask, deadline).await?),
+                Purpose::RobotsFile => None,
+            };
+            if purpose == Purpose::Asked && self.shared.options.robots == RobotsRule::Obey {
+                self.obey_robots(&url, ask, deadline).await?;
             }
             self.ask_breaker(&url)?;
             let asked_at = Instant::now();
-            let response =
-                self.request(&url, ask.body, headers.clone(), deadline).await.inspect_err(|error| {
-                    if error.blames_host() {
-                        self.tell(&url, Event::Failed { retry_after_ms: None });
-                    }
-                })?;
+            let response = self.request(&url, ask, headers.clone(), deadline).await.inspect_err(|error| {
+                if error.blames_host() {
+                    self.tell(&url, Event::Failed { retry_after_ms: None });
+                }
+            })?;
             let Some(location) = redirect_location(&response) else {
-                return Reply::new(self, url, response, ask.bytes_max, deadline, asked_at.elapsed());
+                return Reply::new(self, url, response, place, ask.bytes_max, deadline, asked_at.elapsed());
             };
             self.tell(&url, Event::Succeeded);
             let next = self.shared.guard.redirect(&url, &location)?;
             if next.origin() != url.origin() {
                 drop_credentials(&mut headers);
             }
+            // What was had at this host is free before the next one is waited for.
             url = next;
         }
         Err(FetchError::Redirects { host: host(&url) })
+    }
+
+    /// A place at the host of `url`, to which the fetch of `asked` has come. It waits for one only so long.
+    async fn enter(&self, url: &Url, asked: &Url, ask: &Ask, deadline: Instant) -> Result<Place, FetchError> {
+        let host = host(url);
+        let came = if host == self::host(asked) { Came::Directly } else { Came::Led };
+        let began = Instant::now();
+        let longest = began + Duration::from_millis(PLACE_WAIT_MS);
+        let entering = self.shared.places.enter(&host, came, self.shared.options.per_host, &ask.url);
+        let entered = timeout_at(longest.min(deadline), entering).await;
+        let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if waited_ms > 0 {
+            tracing::debug!(
+                name: "host_concurrency_wait_ms",
+                target: "fetch",
+                host,
+                host_concurrency_wait_ms = waited_ms,
+            );
+        }
+        entered.map_err(|_| FetchError::Crowded { host, wait_ms: PLACE_AGAIN_MS })
     }
 
     /// Sends one request, in a span of its own. The span names the host and never the URL, which may hold a secret.
     async fn request(
         &self,
         url: &Url,
-        body: BodyForm,
+        ask: &Ask,
         headers: HeaderMap,
         deadline: Instant,
     ) -> Result<reqwest::Response, FetchError> {
@@ -154,11 +197,12 @@ impl Fetcher {
             target: "fetch",
             "http.request",
             otel.kind = "client",
+            resolver = ask.resolver,
             host = host(url),
             http.status_code = Empty,
             error.type = Empty,
         );
-        let answer = self.send(url, body, headers, deadline).instrument(span.clone()).await;
+        let answer = self.send(url, ask.body, headers, deadline).instrument(span.clone()).await;
         match &answer {
             Ok(response) => span.record("http.status_code", response.status().as_u16()),
             Err(error) => span.record("error.type", error.reason().as_str()),
@@ -202,10 +246,10 @@ impl Fetcher {
         }
     }
 
-    async fn obey_robots(&self, url: &Url, deadline: Instant) -> Result<(), FetchError> {
+    async fn obey_robots(&self, url: &Url, ask: &Ask, deadline: Instant) -> Result<(), FetchError> {
         let origin = origin(url);
         let late = |_| FetchError::Timeout { host: host(url), phase: Phase::Total };
-        let asked = self.shared.robots.get(&origin, self.elapsed(), self.fetch_robots(url));
+        let asked = self.shared.robots.get(&origin, self.elapsed(), self.fetch_robots(url, ask));
         let held = timeout_at(deadline, asked).await.map_err(late)??;
         match held.policy {
             Policy::Unreachable { status } => {
@@ -232,10 +276,11 @@ impl Fetcher {
 
     /// Reads the robots file of the host of `url`. What keeps it from being read keeps `url` from being read too, and is
     /// given as it is; only a file that is said to be where nobody may go counts as not there.
-    fn fetch_robots<'a>(&'a self, url: &'a Url) -> FetchingRobots<'a> {
-        let ask = Ask { bytes_max: u64::MAX, total_ms: ROBOTS_MS, ..Ask::page(origin(url) + "/robots.txt") };
+    fn fetch_robots<'a>(&'a self, url: &'a Url, asked: &Ask) -> FetchingRobots<'a> {
+        let (bytes_max, total_ms, resolver) = (u64::MAX, ROBOTS_MS, asked.resolver.clone());
+        let ask = Ask { bytes_max, total_ms, resolver, ..Ask::page(origin(url) + "/robots.txt") };
         Box::pin(async move {
-            let mut reply = match self.open_by(&ask, RobotsRule::Ignore).await {
+            let mut reply = match self.open_for(Purpose::RobotsFile, &ask).await {
                 Ok(reply) => reply,
                 Err(FetchError::Redirects { .. }) => return Ok(self.held(Policy::allow_all(), 0)),
                 Err(FetchError::Refused(refused)) if !refused.is_about(url) => {

@@ -5,7 +5,7 @@
 //! has seen, checks every redirect by hand, and bounds hops, bytes and time.
 //! What it knows: URLs, addresses, robots.txt, `Retry-After`, breakers, files that arrive in pieces.
 //! What it does not know: stores, engines, jobs, services, config. Rates and concurrency per host are the engine's limits:
-//! [`limit_key::limit_keys`] names them. Endpoints that the operator configured do not come this way.
+//! [`limit_key::limit_keys`] names them; only where redirects lead does the fetcher count for itself. Endpoints that the operator configured do not come this way.
 //! Where to enter: [`fetcher::Fetcher::open`] for a reply, [`fetcher::Fetcher::page`] for a small body,
 //! [`download::Download`] for a file.
 
@@ -22,6 +22,7 @@ pub mod limit_key;
 pub mod limits;
 pub mod names;
 pub mod options;
+mod places;
 pub mod port;
 pub mod reason;
 pub mod refused;

@@ -14,6 +14,12 @@ pub const HEADERS_MS: u64 = 30_000;
 pub const IDLE_MS: u64 = 30_000;
 /// Connections to one host that are kept for the next request.
 pub const POOLED: usize = 16;
+/// Requests at the same time with a host to which a redirect leads.
+pub const PER_HOST: usize = 4;
+/// The longest a request waits for a place at such a host; beyond it fails and says when to come back.
+pub const PLACE_WAIT_MS: u64 = 5_000;
+/// When one that found no place comes back.
+pub const PLACE_AGAIN_MS: i64 = 10_000;
 /// Headers of one reply.
 pub const HEADERS: usize = 100;
 

@@ -1,6 +1,6 @@
 //! How to fetch.
 
-use crate::limits::{CONNECT_MS, HEADERS_MS, IDLE_MS};
+use crate::limits::{CONNECT_MS, HEADERS_MS, IDLE_MS, PER_HOST};
 
 /// Who asks, and how patiently.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct FetchOptions {
     pub headers_ms: u64,
     /// Time without a byte of the body.
     pub idle_ms: u64,
+    /// Requests at the same time with a host to which a redirect leads.
+    pub per_host: usize,
 }
 
 /// Whether robots files are obeyed.
@@ -34,6 +36,7 @@ impl Default for FetchOptions {
             connect_ms: CONNECT_MS,
             headers_ms: HEADERS_MS,
             idle_ms: IDLE_MS,
+            per_host: PER_HOST,
         }
     }
 }

@@ -13,7 +13,7 @@ pub enum Reason {
     Robots,
     /// The server said when to come back (429 or 503 with `Retry-After`).
     RetryAfter,
-    /// The server cannot serve now (429, 500, 502, 503, 504; a robots.txt that fails so), or the host's pace is full.
+    /// The server cannot serve now (429, 500, 502, 503, 504; a robots.txt that fails so), or the host's pace is full, or its places.
     Backoff,
     /// The host failed too often of late.
     BreakerOpen,

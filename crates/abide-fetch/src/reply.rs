@@ -3,6 +3,7 @@
 use crate::breaker::Event;
 use crate::error::{FetchError, Phase};
 use crate::fetcher::{Fetcher, host};
+use crate::places::Place;
 use crate::retry_after::retry_after_ms;
 use bytes::{Bytes, BytesMut};
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, RETRY_AFTER};
@@ -16,6 +17,8 @@ pub struct Reply {
     url: Url,
     response: reqwest::Response,
     fetcher: Fetcher,
+    /// Held until the body has come.
+    place: Option<Place>,
     bound: u64,
     deadline: Instant,
     received: u64,
@@ -28,13 +31,14 @@ impl Reply {
         fetcher: &Fetcher,
         url: Url,
         response: reqwest::Response,
+        place: Option<Place>,
         bound: u64,
         deadline: Instant,
         latency: Duration,
     ) -> Result<Reply, FetchError> {
         let fetcher = fetcher.clone();
         let mut reply =
-            Reply { url, response, fetcher, bound, deadline, received: 0, latency, is_told: false };
+            Reply { url, response, fetcher, place, bound, deadline, received: 0, latency, is_told: false };
         match reply.status() {
             408 | 429 | 500 | 502 | 503 | 504 => {
                 let retry_after_ms = reply.retry_after_ms();
@@ -108,6 +112,9 @@ impl Reply {
     /// The next piece of the body; nothing at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
         let result = self.next_chunk().await;
+        if !matches!(result, Ok(Some(_))) {
+            self.place = None;
+        }
         match &result {
             Ok(Some(_)) => {}
             Ok(None) => self.tell(Event::Succeeded),

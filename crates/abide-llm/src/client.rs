@@ -152,7 +152,7 @@ impl Client {
         }
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
         let http = http.map_err(|why| LlmError::Setup(why.to_string()))?;
-        let limiter = limiters.of(&endpoint.base_url, &endpoint.model, endpoint.concurrency);
+        let limiter = limiters.of(&endpoint);
         let (ledger, form) = (Ledger::default(), AtomicU8::new(Form::Schema as u8));
         Ok(Client { shared: Arc::new(Shared { endpoint, http, clock, limiter, ledger, form }) })
     }
@@ -280,6 +280,7 @@ impl Client {
             };
             going.requests += 1;
             self.shared.ledger.note_request();
+            self.shared.limiter.ledger().note_request();
             let sent =
                 tokio::time::timeout(Duration::from_millis(endpoint.timeout_ms), self.send(&body)).await;
             let (base_url, timeout_ms) = (endpoint.base_url.clone(), endpoint.timeout_ms);
@@ -312,6 +313,7 @@ impl Client {
         };
         going.usage = going.usage.plus(said.usage);
         self.shared.ledger.note(said.usage);
+        self.shared.limiter.ledger().note(said.usage);
         self.judge(going, said)
     }
 
@@ -433,6 +435,10 @@ impl Model for Client {
 
     fn ask_counted<'a>(&'a self, ask: &'a Ask) -> Counted<'a> {
         Box::pin(Client::ask_counted(self, ask))
+    }
+
+    fn price(&self) -> Price {
+        self.shared.endpoint.price
     }
 
     fn most_micros(&self, ask: &Ask) -> u64 {

@@ -1,8 +1,10 @@
 //! What all who ask models share: a limiter for each endpoint and model, which says how many questions at a time and rests when it
-//! is asked to, and what they may spend.
+//! is asked to, and what they spend and may spend.
 
+use crate::client::Endpoint;
 use crate::limits::LIMITERS;
 use crate::purse::Purse;
+use crate::spend::{Ledger, Price, Spent};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -33,14 +35,27 @@ impl Limiters {
         self.purse.get().cloned()
     }
 
-    /// The limiter of `model` at `endpoint`; made with room for `concurrency` questions if there is none yet.
-    pub(crate) fn of(&self, endpoint: &str, model: &str, concurrency: usize) -> Arc<Limiter> {
+    /// What was spent on each model since the process began, by everybody who asked it.
+    #[must_use]
+    pub fn spent(&self) -> BTreeMap<String, Spent> {
+        let by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent: BTreeMap<String, Spent> = BTreeMap::new();
+        for ((_, model), limiter) in by_name.iter() {
+            let of_model = spent.entry(model.clone()).or_default();
+            *of_model = of_model.plus(limiter.ledger.spent(limiter.price));
+        }
+        spent
+    }
+
+    /// The limiter of a model; made with its room for questions and its price if there is none yet.
+    pub(crate) fn of(&self, endpoint: &Endpoint) -> Arc<Limiter> {
+        let Endpoint { base_url, model, concurrency, price, .. } = endpoint;
         let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
         if by_name.len() >= LIMITERS {
             by_name.retain(|_, limiter| Arc::strong_count(limiter) > 1);
         }
-        let key = (endpoint.to_owned(), model.to_owned());
-        by_name.entry(key).or_insert_with(|| Arc::new(Limiter::new(concurrency))).clone()
+        let key = (base_url.clone(), model.clone());
+        by_name.entry(key).or_insert_with(|| Arc::new(Limiter::new(*concurrency, *price))).clone()
     }
 }
 
@@ -49,11 +64,19 @@ pub(crate) struct Limiter {
     room: Arc<Semaphore>,
     /// Read and written in one step, never across an `await`.
     rest_until: Mutex<Option<Instant>>,
+    ledger: Ledger,
+    price: Price,
 }
 
 impl Limiter {
-    fn new(concurrency: usize) -> Limiter {
-        Limiter { room: Arc::new(Semaphore::new(concurrency.max(1))), rest_until: Mutex::new(None) }
+    fn new(concurrency: usize, price: Price) -> Limiter {
+        let room = Arc::new(Semaphore::new(concurrency.max(1)));
+        Limiter { room, rest_until: Mutex::new(None), ledger: Ledger::default(), price }
+    }
+
+    /// Counts what is spent on its model.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Waits for room and until the endpoint has rested.

@@ -3,7 +3,7 @@
 use crate::answer::Answer;
 use crate::ask::Ask;
 use crate::error::LlmError;
-use crate::spend::Spent;
+use crate::spend::{Price, Spent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -24,6 +24,11 @@ pub trait Model: Send + Sync + 'static {
             let spent = answer.as_ref().map_or_else(|_| Spent::default(), Spent::of);
             (answer, spent)
         })
+    }
+
+    /// What its tokens cost.
+    fn price(&self) -> Price {
+        Price::default()
     }
 
     /// What one request with this question may cost, in millionths: as many tokens as it takes at most, and as many of answer as

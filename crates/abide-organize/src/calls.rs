@@ -32,6 +32,15 @@ pub enum Call {
     },
     /// By a job: a question was asked, and is paid for.
     Paid(Box<Paying>),
+    /// By a job: an attempt failed, and there will be another.
+    Failing {
+        /// Of which run.
+        run: u32,
+        /// Which directory.
+        place: usize,
+        /// Why.
+        reason: String,
+    },
     /// By a job: what is to be published?
     Plan {
         /// Of which run.
@@ -84,6 +93,8 @@ pub enum Reply {
     Kept(Option<Box<Answer>>),
     /// To [`Call::Paid`].
     Paid,
+    /// To [`Call::Failing`].
+    Failing,
     /// To [`Call::Plan`]: none if there is nothing to do any more.
     Plan(Option<Box<Publish>>),
 }

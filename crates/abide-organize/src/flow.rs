@@ -58,6 +58,8 @@ fn read<T: DeserializeOwned>(outcome: &JobOutcome) -> Result<T, String> {
 
 fn judge(turn: &mut Turn<'_>, key: JobKey, pi: Pi, judged: Judged) -> Result<(), Halt<No>> {
     let place = key.place;
+    // What went wrong before does not matter any more.
+    let pi = Pi { error: None, ..pi };
     match judged {
         Judged::Planned(planned) => {
             turn.put(&plan_key(place), &*planned)?;
@@ -112,6 +114,32 @@ fn fail(turn: &mut Turn<'_>, place: usize, pi: Pi, reason: String) -> Result<(),
         turn.put(&result_key(place), &result)?;
     }
     Ok(turn.put(&pi_key(place), &Pi { status: Status::Failed, error: Some(reason), ..pi })?)
+}
+
+/// Nothing is wanted of the request any more: its jobs are cancelled, and what is not over is given up for that reason. One whose
+/// answer is on its way is left alone.
+pub(crate) fn cancel(
+    turn: &mut Turn<'_>,
+    options: &Options,
+    state: State,
+    reason: &str,
+) -> Result<(), Halt<No>> {
+    if state.phase == Phase::Callback || state.phase.is_final() {
+        return Ok(());
+    }
+    for (place, pi) in rows::pis::<No>(turn)?.into_iter().enumerate() {
+        let what = match pi.status {
+            Status::Pending => None,
+            Status::Processing => Some(What::Llm),
+            Status::Publishing => Some(What::Publish),
+            Status::Done | Status::Failed => continue,
+        };
+        if let Some(what) = what {
+            turn.cancel(&JobKey { what, run: state.run, place }.text().map_err(bad_job)?);
+        }
+        fail(turn, place, pi, reason.to_owned())?;
+    }
+    finish(turn, options, State { phase: Phase::Error, error: Some(reason.to_owned()), ..state })
 }
 
 /// The phase that follows from where the directories are; the callback when all are through.

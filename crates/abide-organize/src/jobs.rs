@@ -145,7 +145,7 @@ impl What {
 }
 
 impl JobKey {
-    fn text(self) -> Result<UniqueKey, BadJob> {
+    pub(crate) fn text(self) -> Result<UniqueKey, BadJob> {
         Ok(UniqueKey::new(format!("{}/{}/{}", self.what.word(), self.run, self.place))?)
     }
 

@@ -41,6 +41,16 @@ pub struct Organizer {
 pub enum Sent {
     /// By others: do this.
     Process(Box<ProcessRequest>),
+    /// By others: how far is it?
+    HowFar {
+        /// Which part of the batch.
+        chunk_id: String,
+    },
+    /// By others: stop.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
     /// By itself: go on with the directories from this one.
     Begin {
         /// In which run.
@@ -81,6 +91,10 @@ impl Object for Organizer {
                 paid(turn, *paying)?;
                 Reply::Paid
             }
+            Call::Failing { run, place, reason } => {
+                failing(turn, run, place, reason)?;
+                Reply::Failing
+            }
             Call::Plan { run, place } => Reply::Plan(plan(turn, run, place)?),
         };
         Ok(reply.into())
@@ -89,6 +103,15 @@ impl Object for Organizer {
     fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, sent: Sent) -> Result<(), Halt<No>> {
         match sent {
             Sent::Begin { run, place } => self.begin(turn, run, place),
+            Sent::HowFar { chunk_id } => {
+                let Some(sender) = from else { return Ok(()) };
+                let phase = turn.get::<State>(STATE)?.map(|state| state.phase);
+                Ok(turn.answer(sender, &FromOrganizer::OrganizerPhase { chunk_id, phase })?)
+            }
+            Sent::Cancel { reason } => match turn.get::<State>(STATE)? {
+                Some(state) => flow::cancel(turn, &self.options, state, &reason),
+                None => Ok(()),
+            },
             Sent::Process(request) => {
                 let reply_to = from.cloned().map_or(ReplyTo::Orchestrator, ReplyTo::Sender);
                 let (batch_id, chunk_id) = (request.batch_id.clone(), request.chunk_id.clone());
@@ -317,8 +340,9 @@ fn status(turn: &mut Turn<'_>) -> Result<StatusReply, Halt<No>> {
     };
     let paid = pis.iter().fold(Paid::default(), |paid, pi| paid.plus(pi.paid));
     // That nobody could be told hides nothing of what there was to tell.
-    let errors: Vec<String> =
+    let mut errors: Vec<String> =
         pis.into_iter().find_map(|pi| pi.error).into_iter().chain(state.error).collect();
+    errors.dedup();
     let error = Some(errors.join("; ")).filter(|error| !error.is_empty());
     Ok(StatusReply::Found(Box::new(Standing {
         status: state.phase.lower().to_owned(),
@@ -357,6 +381,16 @@ fn plan(turn: &mut Turn<'_>, run: u32, place: usize) -> Result<Option<Box<Publis
     };
     let State { batch_id, chunk_id, .. } = state;
     Ok(Some(Box::new(Publish { batch_id, chunk_id, asked, planned })))
+}
+
+/// An attempt failed: whoever looks sees why, until one succeeds.
+fn failing(turn: &mut Turn<'_>, run: u32, place: usize, reason: String) -> Result<(), Halt<No>> {
+    if at(turn, run, place, Status::Processing)?.is_some()
+        && let Some(pi) = turn.get::<Pi>(&pi_key(place))?
+    {
+        turn.put(&pi_key(place), &Pi { error: Some(reason), ..pi })?;
+    }
+    Ok(())
 }
 
 fn kept(turn: &mut Turn<'_>, run: u32, key: &str) -> Result<Option<Box<abide_llm::Answer>>, Halt<No>> {

@@ -183,6 +183,8 @@ impl Service {
     pub async fn process(&self, mut request: ProcessRequest) -> Result<ProcessReply, ServiceError> {
         request.check()?;
         let site = self.site().await;
+        // The newest ones count: what the sender knew of a large directory need not fit a row.
+        request.pis.iter_mut().for_each(|pi| pi.parent_components = None);
         let mut contents = Vec::new();
         if bytes(&request) > INLINE_BYTES {
             for pi in &mut request.pis {

@@ -32,15 +32,24 @@ pub(crate) fn take(flow: &mut Flow<'_, '_>, payload: CallbackPayload) -> Result<
     }
     let Some((node, number, chunk)) = no_longer_awaited(flow, &payload.chunk_id)? else {
         flow.state.note(format!("an answer about chunk {} came that nobody awaits", payload.chunk_id));
+        let late = rows::late_key(&payload.chunk_id);
+        if flow.turn.get::<bool>(&late)?.is_some() {
+            flow.turn.delete(&late);
+            pay(flow, &payload);
+        }
         return Ok(0);
     };
-    flow.state.cost.cost_usd += payload.spend.cost_usd;
-    flow.state.cost.tokens += payload.spend.tokens.total;
+    pay(flow, &payload);
     match chunk.operation {
         Operation::Strategize => strategized(flow, node, number, chunk, payload)?,
         Operation::Organize => organized(flow, node, number, chunk, payload)?,
     }
     Ok(1)
+}
+
+fn pay(flow: &mut Flow<'_, '_>, payload: &CallbackPayload) {
+    flow.state.cost.cost_usd += payload.spend.cost_usd;
+    flow.state.cost.tokens += payload.spend.tokens.total;
 }
 
 /// What a failure comes to; one that says nothing may pass.

@@ -159,7 +159,7 @@ fn ask(flow: &mut Flow<'_, '_>, node: &Node, awaited: Awaited) -> Result<(), Hal
         ..job
     })?;
     flow.turn.put(&rows::live_key(&job_key(&id)), &true)?;
-    let due_at = due(flow, &id)?;
+    let due_at = due(flow, &id, flow.options.callback_timeout_ms)?;
     flow.turn.put(&rows::away_key(&id), &Awaited { due_at, ..awaited })?;
     flow.state.live += 1;
     Ok(())

@@ -9,7 +9,7 @@ use crate::status::{PhaseName, StatusAnswer};
 use crate::work::Spent;
 use abide_core::object::Incarnation;
 use abide_entities::{ContentId, EntityId};
-use abide_organize::contract::{CallbackPayload, ExistingGroup};
+use abide_organize::contract::{CallbackPayload, ExistingGroup, Phase};
 use abide_preprocess::jobs::Finished;
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +136,13 @@ pub enum ToPipeline {
     Listed(Box<IngestMessage>),
     /// The organizer answers.
     OrganizerCallback(Box<CallbackPayload>),
+    /// The organizer says how far a request is.
+    OrganizerPhase {
+        /// Which.
+        chunk_id: String,
+        /// Where it is; none if it knows of none.
+        phase: Option<Phase>,
+    },
     /// Go on.
     Tick,
     /// Cancel what is under way, and go on until nothing is.

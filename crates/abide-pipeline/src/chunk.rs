@@ -20,6 +20,9 @@ pub struct Chunk {
     pub former: Vec<String>,
     /// Where it is.
     pub state: ChunkState,
+    /// The id of the request that failed, if it is to be sent again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<String>,
     /// Requests that were not answered in time.
     pub timeouts: u32,
     /// Requests that failed.
@@ -42,6 +45,9 @@ pub enum ChunkState {
         sent_at: Time,
         /// Until then.
         due_at: Time,
+        /// Whether it is late, and our own organizer was asked how far it is.
+        #[serde(default)]
+        is_asked: bool,
     },
     /// Answered.
     Done,
@@ -78,7 +84,15 @@ impl Chunk {
     /// One that waits.
     #[must_use]
     pub const fn new(operation: Operation, files: Vec<String>) -> Chunk {
-        Chunk { operation, files, former: Vec::new(), state: ChunkState::Waiting, timeouts: 0, errors: 0 }
+        Chunk {
+            operation,
+            files,
+            former: Vec::new(),
+            state: ChunkState::Waiting,
+            again: None,
+            timeouts: 0,
+            errors: 0,
+        }
     }
 
     /// After a request that came to nothing: it waits to be sent again, or is given up. A request that was not answered in
@@ -96,8 +110,12 @@ impl Chunk {
             }
             Missed::Hopeless => true,
         };
-        self.state =
-            if over { ChunkState::Skipped { reason: reason.to_owned() } } else { ChunkState::Waiting };
+        let next = if over { ChunkState::Skipped { reason: reason.to_owned() } } else { ChunkState::Waiting };
+        let before = std::mem::replace(&mut self.state, next);
+        self.again = match (missed, before) {
+            (Missed::Failed, ChunkState::Sent { chunk_id, .. }) => Some(chunk_id),
+            (Missed::Failed | Missed::TimedOut | Missed::Hopeless, _) => None,
+        };
         self
     }
 }

@@ -16,8 +16,9 @@ use crate::options::Options;
 use crate::orders::{self, BatchOrder, DiscoverOrder, QUEUE};
 use crate::phases;
 use crate::phases::reorganization::{self, TIMEOUT};
+use crate::phases::waiting;
 use crate::refusal::No;
-use crate::rows::{self, GroupsRow, LATER, LIVE, MESSAGE, MessageRow, STATE};
+use crate::rows::{self, LATER, LIVE, MESSAGE, MessageRow, STATE};
 use crate::show;
 use crate::state::{State, Step};
 use crate::status::PhaseName;
@@ -28,6 +29,7 @@ use abide_core::name::UniqueKey;
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Object, Turn};
+use abide_organize::contract::ToOrganizer;
 
 /// The unique key of the job that finds directories and files.
 const DISCOVER_KEY: &str = "discover";
@@ -117,23 +119,15 @@ impl Object for Pipeline {
             ToPipeline::Preprocessed(finished) => again::preprocessed(turn, *finished),
             ToPipeline::Listed(message) => again::listed(turn, *message),
             ToPipeline::OrganizerCallback(payload) => {
-                if turn.get::<State>(STATE)?.is_none() {
-                    return Ok(());
-                }
-                let mut flow = Flow::load(turn, &self.options)?;
-                answers::take(&mut flow, *payload)?;
-                flow.go()?;
-                flow.save()
+                self.onward(turn, |flow| answers::take(flow, *payload).map(drop))
             }
-            ToPipeline::Tick => {
-                if turn.get::<State>(STATE)?.is_none() {
-                    return Ok(());
-                }
-                let mut flow = Flow::load(turn, &self.options)?;
+            ToPipeline::OrganizerPhase { chunk_id, phase } => {
+                self.onward(turn, |flow| waiting::told(flow, &chunk_id, phase))
+            }
+            ToPipeline::Tick => self.onward(turn, |flow| {
                 flow.state.ticking = false;
-                flow.go()?;
-                flow.save()
-            }
+                Ok(())
+            }),
             ToPipeline::Cancel => cancel_live(turn),
         }
     }
@@ -187,6 +181,21 @@ impl Object for Pipeline {
 }
 
 impl Pipeline {
+    /// Something was said to the batch, and it goes on; one that is gone does not.
+    fn onward(
+        &self,
+        turn: &mut Turn<'_>,
+        said: impl FnOnce(&mut Flow<'_, '_>) -> Result<(), Halt<No>>,
+    ) -> Result<(), Halt<No>> {
+        if turn.get::<State>(STATE)?.is_none() {
+            return Ok(());
+        }
+        let mut flow = Flow::load(turn, &self.options)?;
+        said(&mut flow)?;
+        flow.go()?;
+        flow.save()
+    }
+
     /// Directories and files came.
     fn items(
         &self,
@@ -387,9 +396,7 @@ pub(crate) fn add_node(flow: &mut Flow<'_, '_>, new: NewNode) -> Result<(), Halt
         None if flow.state.root_pi.is_none() => flow.state.root_pi = Some(new.pi.clone()),
         None => {}
     }
-    if !new.existing_groups.is_empty() {
-        flow.turn.put(&rows::groups_key(place), &GroupsRow(new.existing_groups))?;
-    }
+    reorganization::offer(flow, &node, new.existing_groups)?;
     flow.turn.put(&rows::pi_key(&new.pi), &place)?;
     rows::put_node(flow.turn, &node)
 }
@@ -481,13 +488,19 @@ fn end(turn: &mut Turn<'_>, state: State, error: String) -> Result<(), Halt<No>>
     cancel_live(turn)
 }
 
-/// Cancels jobs, a part at a time.
+/// Cancels jobs, and requests to our own organizer, a part at a time.
 fn cancel_live(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     let live = turn.scan::<bool>(LIVE, None, CANCELLED_PER_TURN)?;
     let is_more = live.len() == CANCELLED_PER_TURN;
     for (key, _) in live {
         let job = key.strip_prefix(LIVE).unwrap_or_default();
-        turn.cancel(&UniqueKey::new(job)?);
+        match reorganization::organizing(job) {
+            Some(chunk_id) => {
+                let reason = "the batch was stopped".to_owned();
+                waiting::tell(turn, chunk_id, &ToOrganizer::Cancel { reason })?;
+            }
+            None => turn.cancel(&UniqueKey::new(job)?),
+        }
         turn.delete(&key);
     }
     if is_more {

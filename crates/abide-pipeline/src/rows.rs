@@ -131,6 +131,11 @@ pub(crate) fn sent_key(chunk_id: &str) -> String {
     format!("sent/{chunk_id}")
 }
 
+/// A request that was given up: what its answer took is counted if it comes, once.
+pub(crate) fn late_key(chunk_id: &str) -> String {
+    format!("late/{chunk_id}")
+}
+
 /// A request to a service of somebody else.
 pub(crate) fn away_key(chunk_id: &str) -> String {
     format!("away/{chunk_id}")

@@ -37,6 +37,8 @@ pub struct Setup {
     pub ocr_slots: usize,
     /// An organizer of somebody else: `ORGANIZER_URL`; ours if it is empty.
     pub organizer_url: String,
+    /// The token that it wants, if any.
+    pub organizer_token: Option<String>,
     /// Services of somebody else that read, extract or describe; ours where it is empty.
     pub services: ServiceUrls,
     /// More tokens than this of texts and children, and metadata is extracted without what was read off images:
@@ -119,7 +121,8 @@ impl Service {
             registry.worker(orders::QUEUE, orders::AWAY, SLOTS, DispatchAway(urls))?;
         }
         if is_elsewhere {
-            let dispatch = Dispatch { organizer_url: setup.organizer_url };
+            let (organizer_url, token) = (setup.organizer_url, setup.organizer_token);
+            let dispatch = Dispatch { service: of(), organizer_url, token };
             registry.worker(orders::QUEUE, orders::DISPATCH, SLOTS, dispatch)?;
         }
         Ok(service)

@@ -49,5 +49,6 @@ pub use route::RouteInfo;
 pub use router::routes;
 pub use serve::{Bounds, ServerOptions, serve};
 pub use services::{
-    CoordinatorService, EntitiesService, LinksService, PipelineService, Services, SyncService, Watch,
+    Beside, CoordinatorService, EntitiesService, LinksService, PipelineService, Services, Silence,
+    SyncService, Watch,
 };

@@ -36,6 +36,7 @@ fn of_the_engine() -> Routes {
         .post("/v1/jobs/{job}/retry", Operate, "give it fresh attempts", jobs::retry)
         .post("/v1/jobs/{job}/heartbeat", Operate, "keep a lease", attempts::heartbeat)
         .post("/v1/jobs/{job}/progress", Operate, "say how far it is", attempts::progress)
+        .post("/v1/jobs/{job}/vacate", Operate, "free the places of its limit keys", attempts::vacate)
         .post("/v1/jobs/{job}/finish", Operate, "end an attempt", attempts::finish)
         .post("/v1/lease", Operate, "lease jobs, waiting for one if need be", lease::lease)
         .get("/v1/queues", Read, "queues with their counts", queues::list)

@@ -4,6 +4,7 @@
 //! buckets, options). A service that is not there has no routes.
 
 use crate::backup::BackupService;
+use crate::metrics::Family;
 use abide_engine::Telemetry;
 use abide_engine::telemetry::LogsOnly;
 use abide_entities::EntityStore;
@@ -89,6 +90,37 @@ pub struct SyncService {
     pub max_sockets: u32,
     /// How often access of an open socket is asked for again.
     pub recheck: Duration,
+    /// How long clients are waited for.
+    pub silence: Silence,
+    /// How long the end of a log that does not grow is kept in memory.
+    pub kept_for: Duration,
+}
+
+impl SyncService {
+    /// One that takes so many sockets and asks for access so often, and waits for clients as long as the published one expects.
+    #[must_use]
+    pub fn new(authority: Authority, max_sockets: u32, recheck: Duration) -> SyncService {
+        let (authority, silence) = (Arc::new(authority), Silence::default());
+        SyncService { authority, max_sockets, recheck, silence, kept_for: Duration::from_secs(60) }
+    }
+}
+
+/// How long a socket may be silent, and how long a client may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// Then it is asked for a sign of life.
+    pub ping_after: Duration,
+    /// Then it counts as gone: it should have pinged several times, and been pinged twice.
+    pub gone_after: Duration,
+    /// How long it may take to take a frame.
+    pub takes_a_frame: Duration,
+}
+
+impl Default for Silence {
+    fn default() -> Silence {
+        let [ping_after, gone_after, takes_a_frame] = [30, 90, 60].map(Duration::from_secs);
+        Silence { ping_after, gone_after, takes_a_frame }
+    }
 }
 
 /// How a server is watched.
@@ -98,10 +130,34 @@ pub struct Watch {
     pub store_dir: Option<PathBuf>,
     /// Where spans of requests come from.
     pub telemetry: Arc<dyn Telemetry>,
+    /// What is counted beside the services, for `/metrics`.
+    pub beside: Option<Beside>,
 }
 
 impl Default for Watch {
     fn default() -> Watch {
-        Watch { store_dir: None, telemetry: Arc::new(LogsOnly) }
+        Watch { store_dir: None, telemetry: Arc::new(LogsOnly), beside: None }
+    }
+}
+
+/// Counts what no service of this server does itself.
+#[derive(Clone)]
+pub struct Beside(Arc<dyn Fn() -> Vec<Family> + Send + Sync>);
+
+impl Beside {
+    /// What `count` says whenever it is asked.
+    #[must_use]
+    pub fn new(count: impl Fn() -> Vec<Family> + Send + Sync + 'static) -> Beside {
+        Beside(Arc::new(count))
+    }
+
+    pub(crate) fn families(&self) -> Vec<Family> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Beside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Beside").finish_non_exhaustive()
     }
 }

@@ -95,7 +95,8 @@ pub enum Write {
         /// Those it knows of.
         held: Vec<LeaseRef>,
     },
-    /// The clock jumped: every live lease ends `lease_ms` from now, or later if it did already.
+    /// The clock jumped, or nobody was there to hear heartbeats: every lease ends `lease_ms` from now, or later if it did
+    /// already.
     Regrant {
         /// From now.
         lease_ms: i64,

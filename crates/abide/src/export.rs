@@ -1,5 +1,7 @@
 //! Traces and metrics for a collector that speaks OTLP over HTTP, if the configuration names one.
 
+mod depths;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use abide_core::job::{AttemptWord, JobState, Lease};
 use abide_downloads::Meter;
 use abide_downloads::meter::{Counts as Downloaded, Outcome};
-use abide_engine::meter::{Counts, JobCounts, TurnEnd};
+use abide_engine::meter::{Counts, Histogram, JobCounts, TurnEnd};
 use abide_engine::{Engine, Telemetry as Spans};
 use abide_fetch::Reason;
 use opentelemetry::metrics::{AsyncInstrument, MeterProvider};
@@ -21,12 +23,15 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tracing::{Metadata, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 
+use self::depths::Depths;
 use crate::config::Telemetry;
 
 /// Who measures.
@@ -34,6 +39,8 @@ const SCOPE: &str = "abide";
 /// How long the collector may take for a request.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TRACEPARENT: &str = "traceparent";
+/// What those events are called that are told within their span.
+const WAITED: &str = "_concurrency_wait_ms";
 
 /// Nothing can be sent to the collector.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +65,7 @@ pub(crate) enum ExportError {
 pub(crate) struct Export {
     traces: SdkTracerProvider,
     metrics: SdkMeterProvider,
+    depths: Depths,
 }
 
 impl Export {
@@ -95,13 +103,15 @@ impl Export {
                 .with_periodic_exporter(metrics)
                 .with_resource(resource)
                 .build(),
+            depths: Depths::default(),
         }))
     }
 
-    /// Hands the spans of this process over.
+    /// Hands the spans of this process over, with what they waited for.
     pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
         let is_ours = |metadata: &Metadata<'_>| {
-            metadata.is_span() && ["http", "queue", "object", "fetch"].contains(&metadata.target())
+            (metadata.is_span() || metadata.name().ends_with(WAITED))
+                && ["http", "queue", "object", "fetch"].contains(&metadata.target())
         };
         tracing_opentelemetry::layer()
             .with_tracer(self.traces.tracer(SCOPE))
@@ -115,8 +125,9 @@ impl Export {
         Arc::new(self.clone())
     }
 
-    /// Sends what this engine counts.
+    /// Sends what this engine counts. Within a runtime.
     pub(crate) fn count(&self, engine: &Engine) {
+        self.count_waiting(engine);
         let meter = self.metrics.meter(SCOPE);
         for (name, description, count) in OF_QUEUES {
             let engine = engine.clone();
@@ -160,6 +171,32 @@ impl Export {
             .build();
     }
 
+    /// Sends how many jobs wait.
+    fn count_waiting(&self, engine: &Engine) {
+        let (depths, engine, runtime) = (self.depths.clone(), engine.clone(), Handle::current());
+        let observe = move |observer: &dyn AsyncInstrument<i64>| {
+            // Called in the thread that sends. With the runtime the looking ends, too.
+            let (tell, told) = oneshot::channel::<()>();
+            let (looking, engine) = (depths.clone(), engine.clone());
+            runtime.spawn(async move {
+                looking.look(&engine).await;
+                drop(tell);
+            });
+            drop(told.blocking_recv());
+            for (queue, jobs) in depths.seen() {
+                observer.observe(i64::try_from(jobs).unwrap_or(i64::MAX), &[KeyValue::new("queue", queue)]);
+            }
+        };
+        let meter = self.metrics.meter(SCOPE);
+        let depth = meter.i64_observable_up_down_counter(depths::NAME).with_description("Jobs that wait.");
+        depth.with_callback(observe).build();
+    }
+
+    /// Sees for the last time what an engine knows that is about to stop.
+    pub(crate) async fn look(&self, engine: &Engine) {
+        self.depths.look(engine).await;
+    }
+
     /// Sends what these downloads come to.
     pub(crate) fn count_downloads(&self, downloads: &Meter) {
         let meter = self.metrics.meter(SCOPE);
@@ -175,6 +212,15 @@ impl Export {
             };
             meter.u64_observable_counter(*name).with_description(*description).with_callback(observe).build();
         }
+        let latency = meter
+            .f64_histogram("contentdownload_http_latency_ms")
+            .with_description("From a request to the head of its reply, for files that came.")
+            .with_boundaries(Histogram::of_times().cumulative().map(|(us, _)| us as f64 / 1e3).collect())
+            .build();
+        downloads.listen(move |resolver, took| {
+            let labels = [KeyValue::new("resolver", resolver.to_owned()), KeyValue::new("verb", "GET")];
+            latency.record(took.as_secs_f64() * 1e3, &labels);
+        });
     }
 
     /// Sends what is left and stops. Not within a runtime.

@@ -11,7 +11,7 @@ use abide_engine::machine::MachineOptions;
 use abide_engine::{Engine, EngineOptions};
 use abide_entities::EntityStore;
 use abide_llm::Purse;
-use abide_server::{Admission, BackupService, Bounds, NoBackup, ServerOptions, serve};
+use abide_server::{Admission, BackupService, Beside, Bounds, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -22,9 +22,10 @@ use tokio::time::Instant;
 
 use crate::commands::listen;
 use crate::config::Config;
+use crate::export::Export;
 use crate::failure::Failure;
 use crate::output::{Output, displayed};
-use crate::services::{Hosted, Started, collections, entities, spending};
+use crate::services::{Hosted, Started, collections, entities, model, spending};
 
 /// The file in the data directory that says which event is running.
 const BLACK_BOX: &str = "black-box.json";
@@ -44,6 +45,7 @@ pub(crate) struct Host {
     engine: Engine,
     address: SocketAddr,
     entities: Option<Arc<dyn EntityStore>>,
+    export: Option<Export>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
 }
@@ -117,6 +119,7 @@ impl Host {
         }
         purse.into_iter().for_each(|purse| drop(tokio::spawn(spending::open(engine.clone(), purse))));
         data_dir.set_address(address.to_string())?;
+        services.watch.beside = Some(Beside::new(move || model::families(&limiters)));
         services.watch.store_dir = Some(data_dir.path().to_owned());
         services.backup = Some(backups(data_dir.path()));
         services.entities = match entities::routes(&config.entities, &engine, data_dir.path()) {
@@ -150,7 +153,7 @@ impl Host {
             begin(&started);
         }
         let served = tokio::spawn(serve(listener, serving, options, shutdown));
-        Ok(Host { data_dir, engine, address, entities, stop, served })
+        Ok(Host { data_dir, engine, address, entities, export, stop, served })
     }
 
     /// Where it listens.
@@ -184,6 +187,9 @@ impl Host {
 
     /// Takes no more requests, lets what is under way finish, hands jobs back and closes the store.
     pub(crate) async fn stop(self) {
+        if let Some(export) = &self.export {
+            export.look(&self.engine).await;
+        }
         // A server that has ended by itself does not hear it any more.
         let _heard = self.stop.send(());
         // A panic of the server was reported by the panic hook.

@@ -188,6 +188,13 @@ pub(super) const PATCHES: &[Patch] = &[
         catcher: Catcher::Test("abide-engine", "machine::after_an_outage"),
     },
     Patch {
+        name: "let leases run out while there is no engine",
+        file: "crates/abide-engine/src/machine/settle.rs",
+        find: "                self.regrant_after_absence();\n",
+        replace: "",
+        catcher: Catcher::Test("abide-engine", "machine::time_without_an_engine"),
+    },
+    Patch {
         name: "let one damaged page stop everybody",
         file: "crates/abide-engine/src/machine/loads.rs",
         find: "            return self.load_failed(token, *slot, error);\n",

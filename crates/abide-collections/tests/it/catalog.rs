@@ -1,9 +1,13 @@
 //! What is remembered of collections.
 
 use crate::rig::{PAPERS, Rig, known, rig};
+use abide_collections::Unfinished::{All, Words};
+use abide_collections::limits::ITEMS_PER_CALL;
 use abide_collections::snapshot::directory_id;
-use abide_collections::{Call, Collection, Collections, NAME, Reply};
+use abide_collections::{Call, Collection, Collections, NAME, Reply, Unfinished};
 use abide_engine::{Answer, CallError};
+use abide_entities::EntityId;
+use std::collections::BTreeMap;
 
 async fn ask(rig: &Rig, call: Call) -> Result<Reply, CallError> {
     match rig.engine.ask::<Collections>(NAME, &call).await? {
@@ -32,6 +36,37 @@ async fn collections_and_their_files_are_remembered() {
     ask(&rig, Call::Remove { name: PAPERS.to_owned() }).await.unwrap();
     let all = ask(&rig, Call::List { after: None }).await.unwrap();
     assert_eq!(all, Reply::Collections { collections: Vec::new(), next: None });
+}
+
+/// After an outage there may be as many as there are folders and groups: none is forgotten, and they go with the collection.
+#[tokio::test(flavor = "multi_thread")]
+async fn however_many_entities_are_unfinished_they_are_remembered() {
+    let rig = rig();
+    ask(&rig, Call::Save(Box::new(collection(PAPERS)))).await.unwrap();
+    let entities: BTreeMap<EntityId, Unfinished> = (0..2 * ITEMS_PER_CALL + 1)
+        .map(|nth| (directory_id(PAPERS, &nth.to_string()), if nth % 2 == 0 { All } else { Words }))
+        .collect();
+    let all: Vec<_> = entities.clone().into_iter().collect();
+    for part in all.chunks(ITEMS_PER_CALL) {
+        let put = part.iter().cloned().collect();
+        ask(&rig, Call::SaveUnfinished { name: PAPERS.to_owned(), put, gone: [].into() }).await.unwrap();
+    }
+    let (mut found, mut after) = (BTreeMap::new(), None);
+    loop {
+        let call = Call::Unfinished { name: PAPERS.to_owned(), after };
+        let Reply::Unfinished { entities, next } = ask(&rig, call).await.unwrap() else { panic!("no page") };
+        found.extend(entities.into_iter().map(|(id, what)| (EntityId::parse(&id).unwrap(), what)));
+        match next {
+            Some(next) => after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!(found, entities);
+    let refused = ask(&rig, Call::Remove { name: PAPERS.to_owned() }).await;
+    assert!(matches!(&refused, Err(CallError::Refused(_))), "{refused:?}");
+    rig.shelf().delete(PAPERS).await.unwrap();
+    let call = Call::Get { name: PAPERS.to_owned() };
+    assert_eq!(ask(&rig, call).await.unwrap(), Reply::Collection(None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

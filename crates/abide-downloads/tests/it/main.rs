@@ -1,14 +1,16 @@
 //! The download worker on an engine with its threads, a store in memory and servers on this machine.
 #![expect(clippy::unwrap_used, reason = "a test that meets what it does not expect has failed")]
 
-use abide_core::job::{AttemptWord, JobId, JobState};
+use abide_core::job::{AttemptEnd, AttemptWord, JobId, JobState, Lease, LeaseRef, LeaseToken};
+use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
-use abide_core::name::LimitKey;
+use abide_core::name::{JobKind, LimitKey, QueueName};
+use abide_core::time::Time;
 use abide_core::why::Cause;
 use abide_downloads::{Artifact, Downloads, register};
 use abide_engine::clock::SystemClock;
-use abide_engine::{Engine, EngineOptions, Registry};
-use abide_fetch::testing::{Act, Request, Server, head, reply};
+use abide_engine::{Engine, EngineOptions, JobContext, Registry, Worker};
+use abide_fetch::testing::{Act, Request, Server, head, redirect, reply};
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_store::memory::MemoryStore;
 use abide_store::view::JobView;
@@ -19,17 +21,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
 
 fn start(store: &MemoryStore, dir: &Path) -> Engine {
     start_with(store, |fetcher| Downloads::new(fetcher, dir, 0))
 }
 
+fn fetcher() -> Fetcher {
+    let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, per_host: 1, ..FetchOptions::default() };
+    Fetcher::new(Guard::new(Reach::Anywhere), options, Arc::new(SystemClock::new())).unwrap()
+}
+
 fn start_with(store: &MemoryStore, downloads: impl FnOnce(Fetcher) -> Downloads) -> Engine {
-    let options = FetchOptions { headers_ms: 5_000, idle_ms: 60_000, ..FetchOptions::default() };
-    let guard = Guard::new(Reach::Anywhere);
-    let fetcher = Fetcher::new(guard, options, Arc::new(SystemClock::new())).unwrap();
     let mut registry = Registry::new();
-    register(&mut registry, downloads(fetcher), 8).unwrap();
+    register(&mut registry, downloads(fetcher()), 8).unwrap();
     Engine::start(
         Box::new(store.clone()),
         registry,
@@ -98,6 +103,44 @@ async fn a_file_is_recorded_and_a_second_engine_finds_it_unchanged() {
     let view = end(&engine, enqueue(&engine, line).await).await;
     assert_eq!((view.state, view.reason.as_deref()), (JobState::Skipped, Some("not-modified")));
     engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_whose_end_was_not_heard_is_the_result_of_the_next_attempt() {
+    let server = Server::start(|request| {
+        without_robots(request, || match request.header("if-none-match") {
+            Some("\"v1\"") => reply(304, &[], b""),
+            _ => reply(200, &[("ETag", "\"v1\"")], b"hello"),
+        })
+    });
+    let dir = TempDir::new().unwrap();
+    let downloads = Downloads::new(fetcher(), dir.path(), 0);
+    let payload = Json::encode(&json!({"artifact_id": "w1", "url": server.url("/x")})).unwrap();
+    let mut ends = Vec::new();
+    for (job, attempt) in [(JobId(1), 1), (JobId(1), 2), (JobId(2), 1)] {
+        let (says, _said) = mpsc::unbounded_channel();
+        let (_stop, stopped) = watch::channel(false);
+        let lease = Lease {
+            lease: LeaseRef { job, attempt, token: LeaseToken::draw(0, job, attempt) },
+            queue: QueueName::new("download").unwrap(),
+            kind: JobKind::new("download").unwrap(),
+            payload: payload.clone(),
+            unique_key: None,
+            failures: 0,
+            max_attempts: 3,
+            lease_expires_at: Time::ZERO,
+            trace: None,
+        };
+        ends.push(downloads.run(JobContext::new(lease, says, stopped)).await.end);
+    }
+    let [AttemptEnd::Done { result: lost }, AttemptEnd::Done { result }, AttemptEnd::Skipped { .. }] =
+        &ends[..]
+    else {
+        panic!("{ends:?}")
+    };
+    let mut expected: Value = lost.decode().unwrap();
+    expected["status"] = json!(304);
+    assert_eq!(result.decode::<Value>().unwrap(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,6 +241,36 @@ async fn a_job_that_waits_out_a_crawl_delay_says_so() {
         wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
     }
     drop(let_go);
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_is_led_to_a_host_with_enough_to_do_says_so_and_uses_up_no_attempt() {
+    let target = Server::start(|request| {
+        without_robots(request, || match request.path.as_str() {
+            "/slow" => Act::RawThenHold(head(200, &[("Content-Length", "10")])),
+            path => reply(200, &[], path.as_bytes()),
+        })
+    });
+    let to = target.url("");
+    let lead =
+        Server::start(move |request| without_robots(request, || redirect(&format!("{to}{}", request.path))));
+    let (store, dir) = (MemoryStore::new(), TempDir::new().unwrap());
+    let engine = start(&store, dir.path());
+    let slow = enqueue(&engine, json!({"artifact_id": "a", "url": lead.url("/slow")})).await;
+    while !target.paths().contains(&"/slow".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let job = enqueue(&engine, json!({"artifact_id": "b", "url": lead.url("/b")})).await;
+    let host = target.address;
+    let said = format!("{host} is being asked as often at a time as it may be (downloads.max_per_host)");
+    let said = json!({ "waits": said }).to_string();
+    wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
+    let view = wait(&engine, job, |view| view.attempts.len() == 1).await;
+    assert_eq!((view.state, view.failures), (JobState::Scheduled, 0));
+    let reason = format!("backoff: {host} is being asked as often at a time as it may be");
+    assert_eq!(view.attempts[0].reason.as_deref(), Some(reason.as_str()));
+    assert_eq!(engine.job(slow).await.unwrap().unwrap().state, JobState::Running);
     engine.stop().await;
 }
 

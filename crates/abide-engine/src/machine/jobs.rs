@@ -29,6 +29,8 @@ struct PoolState {
     queue: QueueName,
     kind: JobKind,
     slots: usize,
+    /// How many more may be taken, if that is bounded.
+    left: Option<u64>,
     running: usize,
     /// There may be a job to claim.
     hint: bool,
@@ -59,6 +61,7 @@ impl Jobs {
                 queue: pool.queue.clone(),
                 kind: pool.kind.clone(),
                 slots: pool.slots,
+                left: pool.in_all,
                 running: 0,
                 hint: false,
                 reserved: 0,
@@ -75,7 +78,7 @@ impl Jobs {
     }
 
     pub(super) fn wake_at(&self) -> Option<Time> {
-        let has_slot = |pool: &&PoolState| pool.free() > 0;
+        let has_slot = |pool: &&PoolState| pool.may_take() > 0;
         let next = self.pools.iter().filter(has_slot).fold(None, |at, pool| earliest(at, pool.next_at));
         earliest(next, self.heartbeat_at)
     }
@@ -139,10 +142,28 @@ impl PoolState {
         self.slots - self.running - self.reserved
     }
 
+    /// Free slots for which there may be jobs at all.
+    fn may_take(&self) -> usize {
+        let left = self.left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX));
+        self.free().min(left.saturating_sub(self.reserved))
+    }
+
     /// Slots that a claim should fill now.
     fn wanted(&self) -> usize {
-        let free = self.free().min(CLAIM_ITEMS);
+        let free = self.may_take().min(CLAIM_ITEMS);
         if self.hint { free } else { self.freed.min(free) }
+    }
+
+    /// So many were taken.
+    fn take(&mut self, count: usize) {
+        self.running += count;
+        self.left = self.left.map(|left| left.saturating_sub(count as u64));
+    }
+
+    /// One is not run here any more, and is as if it had not been.
+    fn lose_one(&mut self) {
+        self.running -= 1;
+        self.left = self.left.map(|left| left + 1);
     }
 
     /// A place at a limit becomes free.
@@ -237,7 +258,7 @@ impl Machine {
         pool.hint |= claimed.more;
         pool.refills &= claimed.more || !claimed.leases.is_empty();
         pool.next_at = earliest(pool.next_at, claimed.next_at);
-        pool.running += claimed.leases.len();
+        pool.take(claimed.leases.len());
         if !claimed.leases.is_empty() {
             self.beat_later();
         }
@@ -246,7 +267,7 @@ impl Machine {
             let former = self.jobs.running.insert(lease.lease.job, running);
             if let Some(former) = former {
                 // An attempt whose lease ran out without our noticing: its place is free, its end counts for nothing.
-                self.jobs.pools[former.pool].running -= 1;
+                self.jobs.pools[former.pool].lose_one();
             }
             self.out.push(Output::Run { pool: index, lease });
         }
@@ -258,7 +279,11 @@ impl Machine {
         }
         if let Some(ended) = self.jobs.running.remove(&lease.job) {
             let pool = &mut self.jobs.pools[ended.pool];
-            pool.running -= 1;
+            if finish.end.is_uncounted() {
+                pool.lose_one();
+            } else {
+                pool.running -= 1;
+            }
             if !ended.has_vacated {
                 pool.free_place();
             }
@@ -293,7 +318,7 @@ impl Machine {
                     let is_it =
                         self.jobs.running.get(&lease.job).is_some_and(|running| running.lease == *lease);
                     if is_it && let Some(lost) = self.jobs.running.remove(&lease.job) {
-                        self.jobs.pools[lost.pool].running -= 1;
+                        self.jobs.pools[lost.pool].lose_one();
                         self.jobs.pools[lost.pool].hint = true;
                         self.out.push(Output::Stop(lease.job));
                     }
@@ -324,6 +349,15 @@ impl Machine {
     /// The store was away, and heartbeats with it: no lease runs out for that.
     pub(super) fn regrant_after_outage(&mut self) {
         if !self.retries.iter().any(|(purpose, _)| matches!(purpose, WriteFor::Regrant)) {
+            let lease_ms = self.options.lease_ms;
+            self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
+        }
+    }
+
+    /// No engine was there to hear heartbeats: what ran out meanwhile is held on, for as long as a worker has to be heard of.
+    /// Where others may be, one of them was.
+    pub(super) fn regrant_after_absence(&mut self) {
+        if self.options.alone {
             let lease_ms = self.options.lease_ms;
             self.write(WriteFor::Regrant, Write::Regrant { lease_ms });
         }

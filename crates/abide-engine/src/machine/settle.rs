@@ -105,6 +105,7 @@ impl Machine {
                 }
                 self.introduce_workers(began.life);
                 self.look_around();
+                self.regrant_after_absence();
                 self.timetable.lease(Some(self.now));
                 self.timetable.prune(Some(self.now));
             }

@@ -2,11 +2,11 @@
 
 use crate::objects::{Do, Puppet};
 use abide_core::event::Consumes;
-use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, NewJob};
+use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, LeaseRef, NewJob};
 use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
-use abide_core::limits::TURN_ATTEMPTS;
-use abide_core::name::{JobKind, LimitKey, QueueName};
+use abide_core::limits::{LEASE_MS, TURN_ATTEMPTS};
+use abide_core::name::{JobKind, LimitKey, QueueName, WorkerId};
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::machine::{
@@ -16,7 +16,8 @@ use abide_engine::worker::{JobContext, done};
 use abide_engine::{Call, CallError, Registry};
 use abide_store::memory::MemoryStore;
 use abide_store::view::JobView;
-use abide_store::{Answer, Read, Reader, Store, StoreError, Write};
+use abide_store::write::Claim;
+use abide_store::{Answer, Read, Reader, Store, StoreError, Write, Written};
 
 /// What happens to writes.
 #[derive(Debug, Clone)]
@@ -209,6 +210,17 @@ impl Desk {
         }
     }
 
+    /// Gives a job to a worker outside of the process.
+    fn claim_elsewhere(&mut self) -> LeaseRef {
+        let (queues, kinds) = (vec![new_job().queue], vec![new_job().kind]);
+        let worker = WorkerId::new("elsewhere").unwrap();
+        let claim =
+            Claim { worker, life: None, queues, kinds, max: 1, lease_ms: LEASE_MS, seed: 7, key: None };
+        let written = self.store.write(self.now, &[Write::Claim(claim)]).unwrap().written;
+        let [Written::Claimed(claimed)] = &written[..] else { panic!("{written:?}") };
+        claimed.leases[0].lease
+    }
+
     fn job(&mut self, id: JobId) -> JobView {
         let Answer::Job(Some(view)) = self.store.read(self.now, &Read::Job(id)).unwrap() else { panic!() };
         *view
@@ -250,14 +262,35 @@ fn after_an_outage_leases_are_granted_anew() {
     let mut desk = Desk::new();
     let regrants = |desk: &Desk| desk.count(|write| matches!(write, Write::Regrant { .. }));
     desk.call(1, "puppet/a");
-    assert_eq!(regrants(&desk), 0);
+    let before = regrants(&desk);
     desk.trouble = Some((any, Trouble::Fails(StoreError::Unavailable("it is away".into()))));
     desk.call(2, "puppet/a");
     desk.trouble = None;
     desk.wait();
-    assert_eq!(regrants(&desk), 1);
+    assert_eq!(regrants(&desk), before + 1);
     desk.call(3, "puppet/a");
     assert_eq!(desk.replies, [(1, true), (2, false), (3, true)]);
+}
+
+#[test]
+fn time_without_an_engine_costs_a_worker_elsewhere_nothing() {
+    let mut desk = Desk::with_slots(MemoryStore::new(), 0);
+    desk.give(Input::Start { crashed: None });
+    let [heard, silent] = [(); 2].map(|()| {
+        desk.enqueue();
+        desk.claim_elsewhere()
+    });
+    let mut next = Desk::with_slots(desk.store, 0);
+    next.now = desk.now.plus_ms(2 * LEASE_MS);
+    next.give(Input::Start { crashed: None });
+    next.now = next.now.plus_ms(LEASE_MS - 1);
+    next.settle();
+    let finish: Finish = AttemptEnd::Done { result: Json::null() }.into();
+    next.ask(Write::Finish { lease: heard, finish, seed: 0 });
+    next.now = next.now.plus_ms(1);
+    next.settle();
+    let ended = [heard, silent].map(|lease| next.job(lease.job)).map(|view| (view.state, view.failures));
+    assert_eq!(ended, [(JobState::Done, 0), (JobState::Ready, 1)]);
 }
 
 #[test]

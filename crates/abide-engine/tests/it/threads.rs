@@ -2,7 +2,7 @@
 
 use crate::objects::{Do, Puppet};
 use abide_core::commit::Reply;
-use abide_core::job::{JobState, NewJob};
+use abide_core::job::{AttemptEnd, JobState, NewJob};
 use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
 use abide_core::log::Seq;
@@ -121,6 +121,35 @@ async fn jobs_run_and_those_without_a_worker_say_why() {
     assert_eq!(engine.why(last).await.unwrap(), Some(vec![Cause::Ended { state: JobState::Done }]));
     let why = engine.why(enqueued[100].job()).await.unwrap().unwrap();
     assert!(matches!(why.as_slice(), [Cause::NoWorker { .. }]), "{why:?}");
+    engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_for_a_few_jobs_takes_no_more() {
+    let mut registry = Registry::new();
+    let worker = |job: JobContext| async move {
+        if job.job().0 == 1 && job.attempt() == 1 {
+            return AttemptEnd::HandedBack.into();
+        }
+        done(&())
+    };
+    registry.worker_for(3, "q", "work", 2, worker).unwrap();
+    let engine = start(&MemoryStore::new(), registry);
+    let enqueued = engine.enqueue((0..9).map(|_| job("work")).collect()).await.unwrap();
+    loop {
+        let mut views = Vec::new();
+        for job in &enqueued {
+            views.push(engine.job(job.job()).await.unwrap().unwrap());
+        }
+        let done = views.iter().filter(|view| view.state == JobState::Done).count();
+        let attempts: u32 = views.iter().map(|view| view.attempt).sum();
+        assert!(done <= 3 && attempts <= 4, "{done} done by {attempts}");
+        if done == 3 {
+            assert_eq!(attempts, 4);
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
     engine.stop().await;
 }
 

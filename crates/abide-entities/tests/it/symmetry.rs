@@ -1,9 +1,13 @@
 //! Parents and children know the same, whatever happens.
 
 use crate::world::{append, ask, blob, create, get, id, world};
+use abide_core::commit::Reply as Answered;
 use abide_core::seed::Seed;
+use abide_core::ticket::Resolution;
+use abide_engine::machine::CallId;
+use abide_engine::store::view::TicketView;
 use abide_engine::testing::{Moment, World, hour};
-use abide_entities::answer::Shown;
+use abide_entities::answer::{Made, Shown};
 use abide_entities::request::{Append, Create, Selector};
 use abide_entities::{Call, EntityId, Reply};
 
@@ -31,6 +35,63 @@ fn a_child_that_does_not_exist_is_taken_back_in_a_new_version() {
     assert_eq!((made.children_updated, made.children_failed, made.ver), (Some(1), Some(1), 3));
     assert_eq!(get(&mut world, &id(1)).tip, made.tip);
     assert_eq!(get(&mut world, &id(1)).children_pi, [id(2)]);
+}
+
+/// Whoever was told of another's version as its own would overwrite it without having seen it.
+#[test]
+fn an_answer_carries_the_version_that_its_call_made_whatever_others_make_meanwhile() {
+    // The first world says which tip somebody sees who looks before the child has answered.
+    let mut seen = None;
+    for missing in [None, Some(id(9))] {
+        for round in 0..2 {
+            let mut world = world(1);
+            let tip = create(&mut world, &id(1), Create::default()).unwrap().tip;
+            create(&mut world, &id(2), Create::default()).unwrap();
+            let children_pi_add = [id(2)].into_iter().chain(missing.clone()).collect();
+            let adding = Call::Append(Box::new(Append { children_pi_add, ..Append::onto(tip) }));
+            let parent = format!("entity/{}", id(1));
+            let first = world.begin_call(&parent, &adding, None);
+            let second = seen.filter(|_| round == 1).map(|tip| {
+                let label = Some("somebody else's".to_owned());
+                let append = Call::Append(Box::new(Append { label, ..Append::onto(tip) }));
+                world.begin_call(&parent, &append, None)
+            });
+            world.settle();
+            let made = later(&mut world, first);
+            let version =
+                |world: &mut World, ver| match ask(world, &id(1), &Call::Version(Selector::Ver(ver))) {
+                    Ok(Reply::Shown(shown)) => shown.manifest_cid,
+                    other => panic!("{other:?}"),
+                };
+            seen = Some(version(&mut world, 2));
+            let Some(second) = second else {
+                // Nobody else has a part in it: what was taken back is in the answer.
+                let expected = if missing.is_some() { 3 } else { 2 };
+                assert_eq!((made.ver, made.tip), (expected, get(&mut world, &id(1)).tip));
+                continue;
+            };
+            assert!(matches!(world.reply(second), Some(Ok(_))));
+            let shown = get(&mut world, &id(1));
+            assert_eq!(
+                (shown.label.as_deref(), &*shown.children_pi),
+                (Some("somebody else's"), &[id(2)][..])
+            );
+            assert_eq!((made.ver, Some(made.tip), made.tip == shown.tip), (2, seen, false));
+            assert_eq!(made.children_updated, Some(1));
+        }
+    }
+}
+
+/// The answer to a call that waited for others.
+fn later(world: &mut World, call: CallId) -> Made {
+    let Some(Ok(Answered::Later(ticket))) = world.reply(call) else { panic!("no ticket") };
+    match world.ticket(&ticket) {
+        Some(TicketView::Resolved(Resolution::Reply(reply))) => match reply.decode().unwrap() {
+            Reply::Made(made) => made,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("a ticket with {other:?}"),
+    }
 }
 
 /// Whoever deleted the parent has not heard of the child, and would leave it behind.

@@ -50,6 +50,9 @@ pub(super) struct Notes {
     /// What is known once they are all.
     #[serde(flatten)]
     pub(super) whole: Option<Whole>,
+    /// Who asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asked_by: Option<String>,
     /// How notes said so before they had what is known then.
     #[serde(default, skip_serializing)]
     pub(super) is_complete: bool,
@@ -95,6 +98,12 @@ impl Part {
     /// What is known of the file.
     pub(super) const fn notes(&self) -> &Notes {
         &self.notes
+    }
+
+    /// The same, for whoever asks now.
+    pub(super) fn asked_for_by(mut self, asked_by: Option<String>) -> Part {
+        self.notes.asked_by = asked_by;
+        self
     }
 
     /// Empties it.

@@ -29,6 +29,9 @@ pub(super) struct Record {
     pub(super) validators: Validators,
     pub(super) content_type: Option<String>,
     pub(super) content_encoding: Option<String>,
+    /// Who had asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) asked_by: Option<String>,
 }
 
 impl Record {
@@ -44,6 +47,7 @@ impl Record {
             validators: notes.validators.clone(),
             content_type: notes.content_type.clone(),
             content_encoding: notes.content_encoding.clone(),
+            asked_by: notes.asked_by.clone(),
         }
     }
 
@@ -88,6 +92,7 @@ impl Record {
             content_type: self.content_type.clone(),
             content_encoding: self.content_encoding.clone(),
             resumed_from,
+            asked_by: self.asked_by.clone(),
         }
     }
 }

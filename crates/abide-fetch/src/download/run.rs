@@ -44,7 +44,7 @@ impl Run<'_> {
         mut record: Option<Record>,
     ) -> Result<Downloaded, DownloadError> {
         let mut resumed_from = part.len();
-        let mut part = part;
+        let mut part = part.asked_for_by(self.download.asked_by.clone());
         let mut stream_failures = 0;
         let mut has_discarded = false;
         loop {
@@ -98,6 +98,7 @@ impl Run<'_> {
             headers: plan.headers(),
             bytes_max: self.download.bytes_max.saturating_sub(plan.offset()),
             total_ms: self.download.total_ms,
+            resolver: self.download.resolver.clone(),
             ..Ask::file(self.download.url.clone())
         };
         tokio::select! {
@@ -127,6 +128,7 @@ impl Run<'_> {
             total: reply.announced(),
             durable: 0,
             whole: None,
+            asked_by: self.download.asked_by.clone(),
             is_complete: false,
         })
     }

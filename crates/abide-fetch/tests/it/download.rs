@@ -36,6 +36,7 @@ async fn a_file_is_saved_with_its_size_and_hash() {
         content_type: Some("application/pdf".into()),
         content_encoding: None,
         resumed_from: 0,
+        asked_by: None,
     };
     assert_eq!(saved(run), expected);
     assert_eq!(case.files(), [("paper.pdf".into(), body)].into());
@@ -56,11 +57,13 @@ async fn a_second_run_asks_whether_anything_changed() {
         ranged(request, &body, etag)
     });
     let case = Case::new();
-    let first = saved(case.run(server.url("/a.pdf")).await);
-    match case.run(server.url("/a.pdf")).await.unwrap() {
+    let asked_by = |who: &str| Download { asked_by: Some(who.into()), ..case.of(server.url("/a.pdf")) };
+    let first = saved(asked_by("one").run(&case.world.fetcher).await);
+    match asked_by("another").run(&case.world.fetcher).await.unwrap() {
         Downloaded::NotModified(again) => assert_eq!(again, Saved { status: 304, ..first.clone() }),
         Downloaded::Saved(saved) => panic!("{saved:?}"),
     }
+    assert_eq!(first.asked_by.as_deref(), Some("one"));
     assert_eq!(case.notes(), [".json"]);
 
     *body.lock().unwrap() = (bytes(2_000), "\"v2\"");

@@ -6,6 +6,7 @@ mod case;
 mod connections;
 mod download;
 mod guard;
+mod places;
 mod politeness;
 mod redirects;
 mod resume;

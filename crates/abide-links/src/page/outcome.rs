@@ -95,7 +95,8 @@ impl From<&FetchError> for Failure {
             | FetchError::Broken { .. }
             | FetchError::Cut { .. }
             | FetchError::BreakerOpen { .. }
-            | FetchError::Paced { .. } => Failure::unreadable(Verdict::Transient, why),
+            | FetchError::Paced { .. }
+            | FetchError::Crowded { .. } => Failure::unreadable(Verdict::Transient, why),
             FetchError::Refused(_)
             | FetchError::Tls { .. }
             | FetchError::TooLarge { .. }

@@ -7,7 +7,7 @@ use super::projection::get;
 use super::refusal::{LARGE_ANSWER, No};
 use super::rows::{Adding, Link, Wait, Wanted};
 use super::together::{self, together};
-use super::work::{event, nanoid, tags};
+use super::work::{event, nanoid, tags_of};
 use crate::event::{Append, NewEvent, ToSync, sync};
 use crate::hash::hash;
 use crate::identity::Identity;
@@ -20,7 +20,7 @@ use abide_core::ticket::Ticket;
 use abide_core::time::Time;
 use abide_engine::{Answer, Halt, Turn};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes around an event in a message.
 const EVENT_BYTES: usize = 32;
@@ -174,19 +174,17 @@ pub(super) fn update(
     }
     let added = tag_names(names.set.as_ref().unwrap_or(&names.add))?;
     let added = tag_ids(turn, &added, &now, &mut events)?;
-    let live = tags(turn)?;
     let removed: Vec<String> = names.remove.iter().filter_map(|text| tag::name(text)).collect();
+    let live = if removed.is_empty() { BTreeMap::new() } else { tags_of(turn, &links)? };
     for link in &links {
         let id = &link.id;
         events.extend(moves(link, changes.state, &now)?);
         for tag_id in added.iter().filter(|tag_id| !link.tags.contains(tag_id)) {
             events.push(tagged(turn, id, tag_id, &now)?);
         }
-        let name_of =
-            |tag_id: &String| live.iter().find(|(other, _)| other == tag_id).map(|(_, tag)| &tag.name);
         for tag_id in &link.tags {
             let is_replaced = names.set.is_some() && !added.contains(tag_id);
-            if is_replaced || name_of(tag_id).is_some_and(|name| removed.contains(name)) {
+            if is_replaced || live.get(tag_id).is_some_and(|name| removed.contains(name)) {
                 events.push(event("v2.LinkUntagged", json!({ "linkId": id, "tagId": tag_id }))?);
             }
         }

@@ -98,7 +98,9 @@ fn finish(error: &FetchError, failures: u32, since: Option<Time>) -> Finish {
         Some(CoolDown { key, for_ms: rest.wait_ms })
     });
     let mut finish = match error {
-        FetchError::BreakerOpen { wait_ms, .. } | FetchError::Paced { wait_ms, .. } => {
+        FetchError::BreakerOpen { wait_ms, .. }
+        | FetchError::Paced { wait_ms, .. }
+        | FetchError::Crowded { wait_ms, .. } => {
             done(&Outcome::NotAsked { wait_ms: *wait_ms, failures, since, why: failure.why })
         }
         _ if failure.verdict == Verdict::Transient && failures + 1 < ATTEMPTS => {

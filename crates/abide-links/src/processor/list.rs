@@ -7,7 +7,7 @@ use super::refusal::No;
 use super::rows::{Link, PassedOver, Tag, Tally, Work};
 use super::sort::Sort;
 use super::together::{self, together};
-use super::work::work_key;
+use super::work::{tags_of, work_key};
 use crate::limits::{DUPLICATES, DUPLICATES_LISTED, PAGE_LINKS, PAGE_LINKS_DEFAULT, SCANNED, SEARCHED};
 use crate::stamp::{from_iso, iso};
 use abide_core::time::Time;
@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as CURSOR_CODE;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A page of links in the order that is asked for, or those that fit what is looked for, best first.
 pub(super) fn list(turn: &mut Turn<'_>, query: &Query) -> Result<Listed, Halt<No>> {
@@ -205,8 +206,10 @@ fn search(
         ids.extend(places.into_iter().map(|(_, id)| id));
     }
     let mut found: Vec<(u32, Link, Vec<String>)> = Vec::new();
-    for link in together::links(turn, ids.iter().map(String::as_str))? {
-        let (score, fields) = fit(&link, &words, all);
+    let links = together::links(turn, ids.iter().map(String::as_str))?;
+    let tags = tags_of(turn, &links)?;
+    for link in links {
+        let (score, fields) = fit(&link, &tags, &words, all);
         if score > 0 {
             found.push((score, link, fields));
         }
@@ -237,10 +240,12 @@ pub(super) fn listed(turn: &mut Turn<'_>, link: &Link) -> Result<LinkView, Halt<
     view_with(turn, link, DUPLICATES_LISTED)
 }
 
-fn fit(link: &Link, words: &[String], all: bool) -> (u32, Vec<String>) {
+fn fit(link: &Link, names: &BTreeMap<String, String>, words: &[String], all: bool) -> (u32, Vec<String>) {
     let snapshot = link.snapshot.clone().unwrap_or_default();
+    let tags: Vec<&str> = link.tags.iter().filter_map(|id| names.get(id)).map(String::as_str).collect();
     let fields = [
         ("title", snapshot.title.unwrap_or_default(), 4),
+        ("tags", tags.join(" "), 3),
         ("summary", link.summary.clone().unwrap_or_default(), 2),
         ("description", snapshot.description.unwrap_or_default(), 2),
         ("domain", link.domain.clone(), 2),

@@ -7,7 +7,7 @@ use super::refusal::No;
 use super::rows::{CatchUp, Passed, PassedOver, Session, Work};
 use super::together::together;
 use super::work::{self, LOOK};
-use super::{API_CLIENT, asked, catch_up, changes, duplicates, list};
+use super::{API_CLIENT, PROCESSOR_CLIENT, asked, catch_up, changes, duplicates, list};
 use crate::event::{Event, LINKS, ToLinks, sync};
 use crate::limits::{ANSWERS_BYTES, PASSED_OVER_KEPT};
 use abide_core::event::Sender;
@@ -58,6 +58,8 @@ impl Object for Processor {
                     None => link.is_pending(),
                 };
                 if is_stopped {
+                    // It might be begun before the log says that it is not to be.
+                    work::leave(turn, &id);
                     return changes::cancel(turn, &id);
                 }
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
@@ -137,7 +139,12 @@ fn take(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Taken, Halt<No>>
                 }
                 Some(_) | None => work::again(turn, &id)?,
             },
-            Meaning::Ended(id) => {
+            // What it wrote itself is of an attempt that it has stopped already.
+            Meaning::Cancelled(id) if !is_own(turn, event)? => {
+                work::cancelled(turn, &id)?;
+                false
+            }
+            Meaning::Ended(id) | Meaning::Cancelled(id) => {
                 work::ended(turn, &id)?;
                 work::hand_on(turn, &id)?
             }
@@ -152,6 +159,12 @@ fn take(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Taken, Halt<No>>
         )) => Ok(Taken::PassedOver(error.to_string())),
         taken => taken,
     }
+}
+
+/// Whether this processor wrote an event.
+fn is_own(turn: &mut Turn<'_>, event: &Event) -> Result<bool, Halt<No>> {
+    let session: Option<Session> = turn.get("session")?;
+    Ok(event.client_id == PROCESSOR_CLIENT && session.is_some_and(|session| session.id == event.session_id))
 }
 
 /// Keeps a note of events that were passed over.

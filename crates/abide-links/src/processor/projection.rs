@@ -6,6 +6,7 @@ use super::duplicates;
 use super::refusal::No;
 use super::rows::{Link, Processing, Status, Suggestion, SuggestionStatus, Tag, Tally};
 use super::sort::Sort;
+use super::work;
 use crate::event::Event;
 use crate::hash::hash;
 use crate::limits::{LINK_BYTES, LINK_TAGS};
@@ -25,6 +26,8 @@ pub enum Meaning {
     Touched(String),
     /// Processing of a link came to its end.
     Ended(String),
+    /// A link is not to be processed any more.
+    Cancelled(String),
     /// Somebody asks for a link again.
     Again(String),
     /// A link is there whose page another one stands for.
@@ -72,9 +75,10 @@ pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Ha
         }
         "v1.LinkRestored" => {
             let id = about("id");
-            let was_stopped = get(turn, &id)?.is_some_and(|link| {
+            let was_cancelled = get(turn, &id)?.is_some_and(|link| {
                 link.deleted_at.is_some() && link.processing.is_some_and(|p| p.status == Status::Cancelled)
             });
+            let was_stopped = was_cancelled || work::is_stopping(turn, &id)?;
             touched(turn, &id, |link| link.deleted_at = None)?;
             if duplicates::came(turn, &id)? {
                 return Ok(Meaning::Doubled(id));
@@ -102,7 +106,7 @@ pub fn apply(turn: &mut Turn<'_>, event: &Event, at: Time) -> Result<Meaning, Ha
         }
         "v1.LinkProcessingCancelled" => {
             set_status(turn, &about("linkId"), Status::Cancelled, time("updatedAt"))?;
-            Ok(Meaning::Ended(about("linkId")))
+            Ok(Meaning::Cancelled(about("linkId")))
         }
         _ => tagging(turn, event, &args),
     }

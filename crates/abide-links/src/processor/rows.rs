@@ -183,6 +183,8 @@ pub enum Stage {
     Summarizing,
     /// Its end was written, and has not come back by the log yet.
     Ending,
+    /// It was stopped, which was written and has not come back either.
+    Stopping,
 }
 
 /// A summary and what it answers.

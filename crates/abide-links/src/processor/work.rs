@@ -10,7 +10,8 @@ use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE, ca
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
 use crate::hash::hash;
 use crate::limits::{
-    ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, TAGS_TOLD_BYTES,
+    ATTEMPTS, BEGUN_PER_TURN, HANDED_ON_PER_TURN, HOST_PATIENCE_MS, LOOK_MS, REASON_CHARS, SCANNED,
+    TAGS_TOLD_BYTES,
 };
 use crate::page::{Metadata, Outcome, Page};
 use crate::stamp::iso;
@@ -25,6 +26,7 @@ use abide_fetch::limit_key::limit_keys;
 use abide_llm::Spent;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The code of a link whose job died.
 const DEFECT: &str = "Defect";
@@ -35,14 +37,9 @@ pub(super) const LOOK: &str = "look";
 pub(super) fn reconsider(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     let Some(link) = get(turn, id)? else { return Ok(false) };
     let work: Option<Work> = turn.get(&work_key(id))?;
-    let todo = format!("todo/{id}");
     match work {
-        None if link.is_pending() => {
-            turn.put(&todo, &true)?;
-            look_later(turn)?;
-            return Ok(true);
-        }
-        None => turn.delete(&todo),
+        None if link.is_pending() => return note(turn, id),
+        None => leave(turn, id),
         Some(work) if link.deleted_at.is_some() => stop(turn, id, &work)?,
         Some(_) => {}
     }
@@ -72,7 +69,7 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
     let work: Option<Work> = turn.get(&work_key(id))?;
     match work {
         Some(Work { stage: Stage::Fetching, .. }) => Ok(false),
-        Some(Work { stage: Stage::Summarizing | Stage::Ending, attempt }) => {
+        Some(Work { stage: Stage::Summarizing | Stage::Ending | Stage::Stopping, attempt }) => {
             turn.cancel(&job_key(SUMMARIZE, id, attempt)?);
             turn.delete(&work_key(id));
             let link = begin_one(turn, link)?;
@@ -80,22 +77,38 @@ pub(super) fn again(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
             append(turn, vec![started], started_key(&link))?;
             Ok(false)
         }
-        None => {
-            turn.put(&format!("todo/{}", link.id), &true)?;
-            look_later(turn)?;
-            Ok(true)
-        }
+        None => note(turn, id),
     }
 }
 
 /// Processing of a link came to its end in the log.
 pub(super) fn ended(turn: &mut Turn<'_>, id: &str) -> Result<(), Halt<No>> {
     match turn.get::<Work>(&work_key(id))? {
-        Some(Work { stage: Stage::Ending, .. }) => turn.delete(&work_key(id)),
+        Some(Work { stage: Stage::Ending | Stage::Stopping, .. }) => turn.delete(&work_key(id)),
         Some(Work { stage: Stage::Fetching | Stage::Summarizing, .. }) => {}
-        None => turn.delete(&format!("todo/{id}")),
+        None => leave(turn, id),
     }
     Ok(())
+}
+
+/// Somebody else wrote that a link is not to be processed: what is under way is stopped, and that is written behind whatever
+/// of it is still on its way to the log.
+pub(super) fn cancelled(turn: &mut Turn<'_>, id: &str) -> Result<(), Halt<No>> {
+    match turn.get::<Work>(&work_key(id))? {
+        Some(work) if matches!(work.stage, Stage::Fetching | Stage::Summarizing) => stop(turn, id, &work),
+        Some(_) | None => ended(turn, id),
+    }
+}
+
+/// Takes a link from those that are to be begun.
+pub(super) fn leave(turn: &mut Turn<'_>, id: &str) {
+    turn.delete(&format!("todo/{id}"));
+}
+
+/// Whether a link was stopped, and that has not come back by the log yet.
+pub(super) fn is_stopping(turn: &mut Turn<'_>, id: &str) -> Result<bool, Halt<No>> {
+    let work: Option<Work> = turn.get(&work_key(id))?;
+    Ok(work.is_some_and(|work| work.stage == Stage::Stopping))
 }
 
 /// Begins links that wait, so many at a time.
@@ -291,14 +304,20 @@ fn suggestions(
 ) -> Result<Vec<(Option<String>, String)>, Halt<No>> {
     let tags = tags(turn)?;
     let (mut known, mut new): (Vec<(Option<String>, String)>, Option<String>) = (Vec::new(), None);
-    for name in wanted.iter().filter_map(|text| tag::name(text)) {
-        let exact = tags.iter().find(|(_, tag)| tag.name == name);
+    let wanted: Vec<String> = wanted.iter().filter_map(|text| tag::name(text)).collect();
+    let exact =
+        together(wanted.iter().map(|name| Ok(turn.get::<String>(&format!("named/{}", hash(name)))?)))?;
+    for (name, exact) in wanted.into_iter().zip(exact) {
         let near = |other: &str| other.len() > 2 && (other.contains(&name) || name.contains(other));
-        match exact.or_else(|| tags.iter().find(|(_, tag)| near(&tag.name))) {
-            Some((id, tag)) => {
-                let has = link.tags.contains(id) || link.suggested.contains(&tag.name);
-                if !has && known.len() < 2 && !known.iter().any(|(other, _)| other.as_ref() == Some(id)) {
-                    known.push((Some(id.clone()), tag.name.clone()));
+        let found = exact.map(|id| (id, name.clone())).or_else(|| {
+            let (id, tag) = tags.iter().find(|(_, tag)| near(&tag.name))?;
+            Some((id.clone(), tag.name.clone()))
+        });
+        match found {
+            Some((id, name)) => {
+                let has = link.tags.contains(&id) || link.suggested.contains(&name);
+                if !has && known.len() < 2 && !known.iter().any(|(other, _)| other.as_ref() == Some(&id)) {
+                    known.push((Some(id), name));
                 }
             }
             None if new.is_none() && !link.suggested.contains(&name) => new = Some(name),
@@ -309,11 +328,19 @@ fn suggestions(
     Ok(known)
 }
 
-/// Tags that are not deleted, with their ids.
-pub(super) fn tags(turn: &mut Turn<'_>) -> Result<Vec<(String, Tag)>, Halt<No>> {
-    let all: Vec<(String, Tag)> = turn.scan("tag/", None, 1_000)?;
+/// Tags that are not deleted, with their ids: as many as a summary is told about, and more.
+fn tags(turn: &mut Turn<'_>) -> Result<Vec<(String, Tag)>, Halt<No>> {
+    let all: Vec<(String, Tag)> = turn.scan("tag/", None, SCANNED)?;
     let live = all.into_iter().filter(|(_, tag)| !tag.deleted);
     Ok(live.map(|(key, tag)| (key.trim_start_matches("tag/").to_owned(), tag)).collect())
+}
+
+/// Names of the tags that links have, by their ids.
+pub(super) fn tags_of(turn: &mut Turn<'_>, links: &[Link]) -> Result<BTreeMap<String, String>, Halt<No>> {
+    let ids: BTreeSet<&String> = links.iter().flat_map(|link| &link.tags).collect();
+    let found = together(ids.iter().map(|id| Ok(turn.get::<Tag>(&format!("tag/{id}"))?)))?;
+    let live = ids.into_iter().zip(found).filter_map(|(id, tag)| Some((id, tag.filter(|tag| !tag.deleted)?)));
+    Ok(live.map(|(id, tag)| (id.clone(), tag.name)).collect())
 }
 
 /// Writes that a link failed: the code for programs, and what was the matter for people.
@@ -323,13 +350,13 @@ fn failed(turn: &mut Turn<'_>, link: &Link, attempt: u32, code: &str, why: &str)
     end(turn, &link.id, attempt, vec![event("v1.LinkProcessingFailed", args)?])
 }
 
-/// Stops what is under way: the link was deleted.
+/// Stops what is under way: the link was deleted, or somebody said so.
 pub(super) fn stop(turn: &mut Turn<'_>, id: &str, work: &Work) -> Result<(), Halt<No>> {
     if !halt(turn, id, work)? {
         return Ok(());
     }
     let args = json!({ "linkId": id, "updatedAt": iso(turn.now()) });
-    end(turn, id, work.attempt, vec![event("v1.LinkProcessingCancelled", args)?])
+    append(turn, vec![event("v1.LinkProcessingCancelled", args)?], end_key(id, work.attempt))
 }
 
 /// Stops the job of a link; whether there was one. Whoever does it writes so.
@@ -337,16 +364,21 @@ pub(super) fn halt(turn: &mut Turn<'_>, id: &str, work: &Work) -> Result<bool, H
     let kind = match work.stage {
         Stage::Fetching => FETCH,
         Stage::Summarizing => SUMMARIZE,
-        Stage::Ending => return Ok(false),
+        Stage::Ending | Stage::Stopping => return Ok(false),
     };
     turn.cancel(&job_key(kind, id, work.attempt)?);
-    turn.put(&work_key(id), &Work { attempt: work.attempt, stage: Stage::Ending })?;
+    turn.put(&work_key(id), &Work { attempt: work.attempt, stage: Stage::Stopping })?;
     Ok(true)
 }
 
 fn end(turn: &mut Turn<'_>, id: &str, attempt: u32, events: Vec<NewEvent>) -> Result<(), Halt<No>> {
     turn.put(&work_key(id), &Work { attempt, stage: Stage::Ending })?;
-    append(turn, events, format!("{id}/{attempt}/end"))
+    append(turn, events, end_key(id, attempt))
+}
+
+/// The key of the append that ends an attempt.
+fn end_key(id: &str, attempt: u32) -> String {
+    format!("{id}/{attempt}/end")
 }
 
 /// Looks whether something was left behind; looks again later while anything is pending.

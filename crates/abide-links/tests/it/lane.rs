@@ -13,7 +13,7 @@ use abide_links::processor::fetch::{Fetch, FetchPayload};
 use abide_links::processor::rows::Answered;
 use abide_links::processor::summarize::{Summarize, SummarizePayload, Summarized};
 use abide_links::processor::{FETCH, FETCH_QUEUE};
-use abide_llm::{Answer, Ask, LlmError, Model, Usage};
+use abide_llm::{Answer, Ask, Counted, LlmError, Model, Spent, Usage};
 use serde_json::json;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -155,7 +155,9 @@ async fn a_page_that_says_the_same_again_is_not_paid_for_twice() {
     let first = summarized(&question("One text.")).await;
     let asked = || model.asked.load(Ordering::SeqCst);
     assert_eq!((first.summary.as_deref(), asked()), (Some("What it says."), 1));
-    let again = SummarizePayload { cached: Some(first.clone()), ..question("One text.") };
+    // That there are other tags now changes nothing about the page.
+    let tags = vec!["new".to_owned()];
+    let again = SummarizePayload { cached: Some(first.clone()), tags, ..question("One text.") };
     let second = summarized(&again).await;
     assert_eq!((second.summary, second.spent, asked()), (first.summary.clone(), None, 1));
     summarized(&SummarizePayload { cached: Some(first), ..question("Another text.") }).await;
@@ -185,6 +187,48 @@ async fn last_attempt(model: impl Model, cached: Option<Answered>) -> Summarized
     match worker.run(JobContext::new(lease, says, stopped)).await.end {
         AttemptEnd::Done { result } => result.decode().unwrap(),
         other => panic!("{other:?}"),
+    }
+}
+
+/// A model that fails after it was paid so many tokens.
+struct Paid(LlmError, Usage);
+
+impl Model for Paid {
+    fn name(&self) -> &str {
+        "paid"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Ask) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
+        Box::pin(async { Err(self.0.clone()) })
+    }
+
+    fn ask_counted<'a>(&'a self, _: &'a Ask) -> Counted<'a> {
+        let spent = Spent { requests: 3, usage: self.1, cost_micros: 9 };
+        Box::pin(async move { (Err(self.0.clone()), spent) })
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_was_answered_and_paid_for_is_not_asked_by_another_attempt() {
+    let (nothing, some) = (Usage::default(), Usage { input_tokens: 20, output_tokens: 10 });
+    let bad = || LlmError::BadAnswer("no JSON".to_owned());
+    let away =
+        || LlmError::Unavailable { endpoint: "http://e:1".to_owned(), why: "it answered 500".to_owned() };
+    for (error, usage, is_asked_again) in
+        [(bad(), some, false), (bad(), nothing, false), (away(), some, false), (away(), nothing, true)]
+    {
+        let worker = Summarize::new(Some(Arc::new(Paid(error.clone(), usage))), 1);
+        let (says, _said) = mpsc::unbounded_channel();
+        let (_stop, stopped) = watch::channel(false);
+        let lease = lease_of(1, &question("One text."));
+        match worker.run(JobContext::new(lease, says, stopped)).await.end {
+            AttemptEnd::Error { .. } => assert!(is_asked_again, "{error} {usage:?}"),
+            AttemptEnd::Done { result } => {
+                let Summarized::Failed { spent, .. } = result.decode().unwrap() else { panic!("{result:?}") };
+                assert_eq!((is_asked_again, spent.map(|spent| spent.usage)), (false, Some(usage)), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 

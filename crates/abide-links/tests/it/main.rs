@@ -10,5 +10,7 @@ mod processor;
 mod prose;
 mod requests;
 mod shapes;
+mod stopping;
 mod sync_log;
+mod waking;
 mod world;

@@ -358,3 +358,31 @@ fn what_a_model_took_is_kept_with_the_link() {
     later(&mut world, &Call::Reprocess { id: "a".to_owned() });
     assert_eq!(spent(&mut world), (2, 20, 10, 14), "everything that was spent on it");
 }
+
+#[test]
+fn a_tag_is_found_however_many_there_are() {
+    let (mut world, _) = world();
+    let at = "2026-01-01T00:00:00.000Z";
+    let tag = |n: usize| {
+        let args =
+            json!({ "id": format!("t{n:04}"), "name": format!("tag{n}"), "sortOrder": 0, "createdAt": at });
+        ("v1.TagCreated", args)
+    };
+    write(&mut world, &(0..=1_000).map(tag).collect::<Vec<_>>());
+    let named_as_suggested = json!({ "id": "z", "name": "rust", "sortOrder": 0, "createdAt": at });
+    write(&mut world, &[("v1.TagCreated", named_as_suggested), created("a")]);
+    let suggested =
+        world.log::<Event>(SYNC).into_iter().find(|event| event.name == "v1.TagSuggested").unwrap();
+    assert_eq!(suggested.args.decode::<serde_json::Value>().unwrap()["tagId"], "z");
+    let tie = |id: &str, tag: &str| {
+        ("v1.LinkTagged", json!({ "id": id, "linkId": "a", "tagId": tag, "createdAt": at }))
+    };
+    write(&mut world, &[tie("x", "t0003"), tie("y", "t1000")]);
+    let query = Query { q: Some("TAG1000".to_owned()), ..Query::default() };
+    let found = list(&mut world, query).links;
+    assert_eq!(found[0].matched_fields.as_deref(), Some(["tags".to_owned()].as_slice()));
+    let tags = TagChanges { remove: vec!["tag1000".to_owned()], ..TagChanges::default() };
+    let changes = Changes { state: None, tags: Some(tags) };
+    let changed = later(&mut world, &Call::Update { ids: vec!["a".to_owned()], changes });
+    assert_eq!(changed[0].link.tags, ["tag3"]);
+}

@@ -2,7 +2,9 @@
 
 use crate::stand_in::{Play, StandIn, ends, says, status};
 use abide_core::time::{Clock, Time};
-use abide_llm::{Ask, Book, Client, Endpoint, Limiters, LlmError, Model, Price, Purse, Replay, Shape, Usage};
+use abide_llm::{
+    Ask, Book, Client, Endpoint, Limiters, LlmError, Model, Price, Purse, Replay, Shape, Spent, Usage,
+};
 use serde_json::{Value, json};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -345,4 +347,17 @@ async fn no_request_is_sent_that_is_not_allowed() {
     let stand_in = StandIn::start([Play::Hang]).await;
     let reckoning = self::client(endpoint(&stand_in)).ask_within(&ask(), most).await;
     assert_eq!((reckoning.spent.requests, reckoning.unanswered_micros), (1, most));
+}
+
+#[tokio::test]
+async fn what_everybody_spends_on_a_model_is_counted_also_if_it_gave_nothing() {
+    let stand_in = StandIn::start([says(GOOD), says("I would rather talk."), says("No."), says("No.")]).await;
+    let limiters = Limiters::default();
+    let client = || Client::new(endpoint(&stand_in), &limiters, Arc::new(Standing)).unwrap();
+    client().ask(&ask()).await.unwrap();
+    client().ask(&ask()).await.unwrap_err();
+    let spent = limiters.spent();
+    let usage = Usage { input_tokens: 400, output_tokens: 80 };
+    assert_eq!(spent.keys().collect::<Vec<_>>(), ["wanted"]);
+    assert_eq!(spent["wanted"], Spent { requests: 4, usage, cost_micros: 560 });
 }

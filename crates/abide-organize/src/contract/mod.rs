@@ -51,6 +51,16 @@ pub enum ToOrganizer {
     /// Do this, and send the callback to the sender. Contents of files do not fit a message: name the files, and they are read
     /// off the entity.
     Process(Box<ProcessRequest>),
+    /// Say how far the request is, to the sender.
+    HowFar {
+        /// Which part of the batch.
+        chunk_id: String,
+    },
+    /// Nothing is wanted of the request any more: what is not over is stopped, and nobody is told.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What an organizer sends to the object that asked by message.
@@ -59,4 +69,11 @@ pub enum ToOrganizer {
 pub enum FromOrganizer {
     /// What came of a request; a refused one has the status `error` and no results.
     OrganizerCallback(Box<CallbackPayload>),
+    /// How far a request is, to who asked for that.
+    OrganizerPhase {
+        /// Which part of the batch.
+        chunk_id: String,
+        /// Where it is; none if there is no such request.
+        phase: Option<Phase>,
+    },
 }

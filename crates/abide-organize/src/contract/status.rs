@@ -18,7 +18,7 @@ pub enum Phase {
     Callback,
     /// They were told.
     Done,
-    /// They could not be told: what came of it is kept here and in a dead letter.
+    /// They could not be told: what came of it is kept here and in a dead letter. Or it was stopped, with the reason.
     Error,
 }
 

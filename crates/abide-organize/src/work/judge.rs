@@ -49,6 +49,14 @@ impl Worker for Judge {
             if judged.is_err() && is_stopping(&site).await {
                 return AttemptEnd::HandedBack.into();
             }
+            if let Err(error) = &judged
+                && error.is_trouble()
+                && !is_last
+            {
+                let (run, place, reason) = (order.run, order.place, error.to_string());
+                // It is for people who look: the job goes on without.
+                drop(ask_organizer(&site, &order.organizer, &Call::Failing { run, place, reason }).await);
+            }
             judge.finish(judged, is_last)
         })
     }
@@ -74,6 +82,14 @@ impl From<EntityError> for JudgeError {
 }
 
 impl JudgeError {
+    /// Whether people should know of it while it is tried again.
+    fn is_trouble(&self) -> bool {
+        match self {
+            JudgeError::Ask(AskError::Waits) | JudgeError::Engine(_) => false,
+            JudgeError::Ask(_) | JudgeError::Read(_) | JudgeError::Builtin(_) => self.is_retryable(),
+        }
+    }
+
     fn is_retryable(&self) -> bool {
         match self {
             JudgeError::Ask(error) => error.is_retryable(),

@@ -91,7 +91,10 @@ pub struct Publishing<'a> {
 
 /// Publishes a plan. Publishing it again changes nothing.
 pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Published, EntityError> {
-    let (plan, renamed) = &publishing.distinct(plan).await?;
+    let Distinct { plan, met, notes } = &publishing.distinct(plan).await?;
+    let mut request = publishing.request.clone();
+    request.existing_groups.extend(met.iter().cloned());
+    let publishing = Publishing { request: &request, ..publishing };
     let (mut warnings, mut ours) = (Vec::new(), BTreeSet::new());
     let mut round = 0;
     loop {
@@ -119,9 +122,35 @@ pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Publishe
         let mut seen = BTreeSet::new();
         let stays = planned.filter(|name| !grouped.contains(name.as_str()) && seen.insert(name.as_str()));
         let ungrouped = stays.cloned().collect();
-        warnings.extend(renamed.iter().cloned());
+        warnings.extend(notes.iter().cloned());
         bound(&mut warnings);
         return Ok(Published { tip: parent.tip, ver: parent.ver, groups, ungrouped, warnings });
+    }
+}
+
+/// A plan whose groups have names that nothing else in the directory has.
+struct Distinct {
+    plan: Plan,
+    /// Groups of earlier runs that it names and that nobody offered.
+    met: Vec<ExistingGroup>,
+    /// What is worth knowing.
+    notes: Vec<String>,
+}
+
+/// A part of the directory that has a name.
+struct Taken {
+    group: ExistingGroup,
+    /// Whether it was made by grouping files; it is a folder otherwise.
+    is_group: bool,
+}
+
+impl Taken {
+    fn of(child: Shown) -> Option<(String, Taken)> {
+        let is_group = child.properties.is_some_and(|properties| properties.contains_key(DESCRIBED_BY));
+        let group_name = child.label?;
+        let description = child.description.unwrap_or_default();
+        let name = group_name.to_lowercase();
+        Some((name, Taken { group: ExistingGroup { group_name, pi: child.id, description }, is_group }))
     }
 }
 
@@ -129,40 +158,50 @@ pub async fn publish(publishing: Publishing<'_>, plan: &Plan) -> Result<Publishe
 type Given = BTreeMap<String, ContentId>;
 
 impl Publishing<'_> {
-    /// The plan with names that nothing else in the directory has, and what was renamed: people know parts by their names. A
-    /// group that this batch made under a name has it.
-    async fn distinct(self, plan: &Plan) -> Result<(Plan, Vec<String>), EntityError> {
-        let (mut plan, mut renamed) = (plan.clone(), Vec::new());
+    /// The plan with names that nothing else in the directory has: people know parts by their names. A group that this batch
+    /// made under a name has it, and a group of an earlier run gets what is meant for it, also if it was one of too many to offer.
+    async fn distinct(self, plan: &Plan) -> Result<Distinct, EntityError> {
+        let mut distinct = Distinct { plan: plan.clone(), met: Vec::new(), notes: Vec::new() };
         let parent = self.store.get(&self.request.pi).await?;
         if plan.groups.is_empty() || parent.children_pi.is_empty() {
-            return Ok((plan, renamed));
+            return Ok(distinct);
         }
         let reads: Vec<_> = parent.children_pi.iter().map(|child| self.store.get(child)).collect();
         let mut reads = stream::iter(reads).buffered(READ_AT_ONCE);
-        let mut taken: BTreeMap<String, EntityId> = BTreeMap::new();
+        let mut taken: BTreeMap<String, Taken> = BTreeMap::new();
         while let Some(child) = reads.next().await {
             match child {
-                Ok(child) => taken.extend(child.label.map(|label| (label.to_lowercase(), child.id))),
+                Ok(child) => taken.extend(Taken::of(child)),
                 Err(EntityError::NotFound(_)) => {}
                 Err(error) => return Err(error),
             }
         }
+        let of = |name: &str| taken.get(&name.to_lowercase());
         let is_free = |name: &String| {
             let own = group_id(self.batch_id, &parent.id, name);
-            taken.get(&name.to_lowercase()).is_none_or(|there| *there == own)
+            of(name).is_none_or(|there| there.group.pi == own)
         };
         let planned: BTreeSet<String> =
             plan.groups.iter().map(|group| group.group_name.to_lowercase()).collect();
+        let Distinct { plan, met, notes } = &mut distinct;
         for group in plan.groups.iter_mut().filter(|group| self.existing(&group.group_name).is_none()) {
             let name = group.group_name.clone();
+            if is_free(&name) {
+                continue;
+            }
+            if let Some(there) = of(&name).filter(|there| there.is_group) {
+                notes.push(format!("there is a group {name:?} from before: its files were added to that"));
+                met.push(there.group.clone());
+                continue;
+            }
             let others = (2..).map(|number| format!("{name} ({number})"));
             let mut others = others.filter(|other| !planned.contains(&other.to_lowercase()));
-            if let (false, Some(other)) = (is_free(&name), others.find(is_free)) {
-                renamed.push(format!("there is another part {name:?}: the group is named {other:?}"));
+            if let Some(other) = others.find(is_free) {
+                notes.push(format!("there is another part {name:?}: the group is named {other:?}"));
                 group.group_name = other;
             }
         }
-        Ok((plan, renamed))
+        Ok(distinct)
     }
 
     /// Makes every group have its files.

@@ -152,6 +152,37 @@ async fn a_group_has_a_name_that_no_folder_beside_it_has() {
     rig.engine.stop().await;
 }
 
+/// A directory may have more groups than can be offered: what is called like one of the others goes into it all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_that_was_not_offered_is_found_by_its_name() {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let names = ["a1.txt", "a2.txt", "a3.txt", "a4.txt"];
+    let before = rig.directory_of(&names.map(|name| (name, name))).await;
+    let mut groups = Vec::new();
+    for (batch, files) in [("b1", &names[..3]), ("b2", &names[3..])] {
+        let files = Some(files.iter().map(|name| FileInput::named(*name)).collect());
+        let pi = PiRequest { files, existing_groups: groups, ..PiRequest::whole(before.id.clone()) };
+        let other = ExistingGroup {
+            group_name: "Others".to_owned(),
+            pi: before.id.clone(),
+            description: String::new(),
+        };
+        let batch_id = batch.to_owned();
+        rig.process(ProcessRequest { batch_id, pis: vec![pi], ..whole("0", &[]) }).await;
+        let payload = orchestrator.next().await;
+        assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
+        groups = vec![other];
+    }
+    let children = rig.get(&before.id).await.children_pi;
+    assert_eq!(children, [group_id("b1", &before.id, "Letter a")]);
+    let group = rig.get(&children[0]).await;
+    assert_eq!(group.components.keys().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+    assert_eq!(group.label.as_deref(), Some("Letter a"));
+    rig.engine.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_request_again_and_again_gives_the_same_entities() {
     let model = StandIn::start(good).await;

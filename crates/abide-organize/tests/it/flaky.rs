@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 enum Fails {
     BeforeItIsDone,
     AfterItIsDone,
+    /// Only if it makes an entity, and then for good.
+    ForGood,
 }
 
 /// Entities whose nth request fails.
@@ -39,8 +41,11 @@ impl Flaky {
 
     async fn through<T>(&self, done: Asked<'_, T>) -> Result<T, EntityError> {
         let gone = || Err(EntityError::Backend("not now".to_owned()));
+        if let Fails::ForGood = self.fails {
+            return done.await;
+        }
         match (self.asked.fetch_add(1, Ordering::SeqCst) == self.nth, self.fails) {
-            (false, _) => done.await,
+            (false, _) | (true, Fails::ForGood) => done.await,
             (true, Fails::BeforeItIsDone) => gone(),
             (true, Fails::AfterItIsDone) => {
                 drop(done.await);
@@ -52,6 +57,11 @@ impl Flaky {
 
 impl EntityStore for Flaky {
     fn create(&self, create: Create) -> Asked<'_, Made> {
+        if let Fails::ForGood = self.fails
+            && self.asked.fetch_add(1, Ordering::SeqCst) == self.nth
+        {
+            return Box::pin(async { Err(EntityError::Forbidden("not here".to_owned())) });
+        }
         Box::pin(self.through(self.inner.create(create)))
     }
     fn get<'a>(&'a self, id: &'a EntityId) -> Asked<'a, Shown> {
@@ -175,4 +185,27 @@ async fn a_request_survives_entities_that_cannot_be_reached() {
         assert_eq!(tree(&rig, &before).await.groups.len(), 2);
         rig.engine.stop().await;
     }
+}
+
+/// Only publishing failed: whoever asks again by the same id pays for no second answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_could_not_be_published_is_used_when_it_is_asked_for_again() {
+    let model = StandIn::start(good).await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let rig = Rig::start(with_model(&model.base_url), &orchestrator.url);
+    let before = rig.directory_of(&FILES).await;
+    rig.service.begin(abide_organize::Site {
+        entities: Arc::new(Flaky::new(&rig.entities, 0, Fails::ForGood)),
+        ..rig.service.site().await
+    });
+    rig.process(whole("0", &[&before.id])).await;
+    let payload = orchestrator.next().await;
+    assert_eq!((payload.status, payload.retryable), (CallbackStatus::Error, Some(true)), "{payload:?}");
+    rig.finished("batch-1", "0").await;
+    rig.process(whole("0", &[&before.id])).await;
+    let payload = orchestrator.next().await;
+    assert_eq!(payload.status, CallbackStatus::Success, "{payload:?}");
+    assert_eq!((model.asked().len(), payload.spend.llm_calls), (1, 0));
+    assert_eq!(tree(&rig, &before).await.groups.len(), 2);
+    rig.engine.stop().await;
 }

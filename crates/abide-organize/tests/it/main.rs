@@ -3,6 +3,7 @@
 
 mod budget;
 mod builtin;
+mod cancel;
 mod check;
 mod chunks;
 mod collections;

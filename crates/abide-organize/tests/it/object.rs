@@ -35,7 +35,7 @@ fn tip() -> ContentId {
     ContentId::parse(TIP).unwrap()
 }
 
-fn request(pis: &[u32]) -> ProcessRequest {
+pub(crate) fn request(pis: &[u32]) -> ProcessRequest {
     ProcessRequest {
         batch_id: "b".to_owned(),
         chunk_id: "c".to_owned(),
@@ -44,7 +44,7 @@ fn request(pis: &[u32]) -> ProcessRequest {
     }
 }
 
-fn planned() -> Judged {
+pub(crate) fn planned() -> Judged {
     let group =
         Group { group_name: "G".to_owned(), description: "of a".to_owned(), files: vec!["a".to_owned()] };
     let plan = Plan {
@@ -75,10 +75,10 @@ fn published() -> Outcome {
 }
 
 /// What callbacks were delivered over HTTP, or sent to the object that asked.
-type Told = Rc<RefCell<Vec<CallbackPayload>>>;
+pub(crate) type Told = Rc<RefCell<Vec<CallbackPayload>>>;
 
 /// Workers that do `llm` with what the script says, publish, and deliver.
-fn world(llm: impl FnMut(&Lease, &Order) -> Finish + 'static) -> (World, Told) {
+pub(crate) fn world(llm: impl FnMut(&Lease, &Order) -> Finish + 'static) -> (World, Told) {
     with_options(Options::builtin(), llm)
 }
 
@@ -98,7 +98,7 @@ fn with_options(options: Options, mut llm: impl FnMut(&Lease, &Order) -> Finish 
     (world, told)
 }
 
-fn process(world: &mut World, request: ProcessRequest) -> ProcessReply {
+pub(crate) fn process(world: &mut World, request: ProcessRequest) -> ProcessReply {
     let name = format!("organizer/{}:{}", request.batch_id, request.chunk_id);
     let accept = Accept { request, contents: Vec::new() };
     match world.call::<Reply>(&name, &Call::Process(Box::new(accept))).unwrap() {
@@ -107,7 +107,7 @@ fn process(world: &mut World, request: ProcessRequest) -> ProcessReply {
     }
 }
 
-fn status(world: &mut World) -> Option<Standing> {
+pub(crate) fn status(world: &mut World) -> Option<Standing> {
     match world.call::<Reply>("organizer/b:c", &Call::Status).unwrap() {
         Reply::Status(StatusReply::Found(standing)) => Some(*standing),
         Reply::Status(StatusReply::NotFound { .. }) => None,

@@ -245,6 +245,19 @@ impl Rig {
         self.service.process(request).await.unwrap()
     }
 
+    /// Waits until something is wrong with a request.
+    pub(crate) async fn error(&self, batch: &str, chunk: &str) -> String {
+        for _ in 0..6_000 {
+            if let StatusReply::Found(standing) = self.service.status(batch, chunk).await.unwrap()
+                && let Some(error) = standing.error
+            {
+                return error;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("nothing is wrong with {batch}:{chunk}");
+    }
+
     /// Waits until a request is over.
     pub(crate) async fn finished(&self, batch: &str, chunk: &str) -> abide_organize::contract::Standing {
         for _ in 0..6_000 {

@@ -12,6 +12,8 @@ use abide_organize::contract::{
 };
 use abide_organize::{FaultOf, Options, group_id};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const FILES: [(&str, &str); 6] = [
     ("a1.txt", "apples"),
@@ -91,6 +93,31 @@ async fn groups_become_entities_and_whoever_asked_is_told() {
         Some(true)
     );
     assert_eq!((model.asked().len(), rig.get(&before.id).await.ver), (1, versions));
+    rig.engine.stop().await;
+}
+
+/// Whoever looks at a request that takes long sees why.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_wrong_last_is_seen_while_it_is_tried_again() {
+    let is_up = Arc::new(AtomicBool::new(false));
+    let up = Arc::clone(&is_up);
+    let model =
+        StandIn::start(
+            move |question| {
+                if up.load(Ordering::SeqCst) { good(question) } else { Play::Status(500, None) }
+            },
+        )
+        .await;
+    let mut orchestrator = Orchestrator::start(0).await;
+    let options = Options { max_retries_per_pi: 20, ..with_model(&model.base_url) };
+    let rig = Rig::start(options, &orchestrator.url);
+    let before = rig.directory_of(&FILES).await;
+    rig.process(whole("0", &[&before.id])).await;
+    let error = rig.error("batch-1", "0").await;
+    assert!(error.ends_with("cannot answer now: it answered 500"), "{error}");
+    is_up.store(true, Ordering::SeqCst);
+    assert_eq!(orchestrator.next().await.status, CallbackStatus::Success);
+    assert_eq!(rig.finished("batch-1", "0").await.error, None);
     rig.engine.stop().await;
 }
 

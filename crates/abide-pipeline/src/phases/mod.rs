@@ -6,6 +6,7 @@ pub(crate) mod discovery;
 mod ocr;
 mod pinax;
 pub(crate) mod reorganization;
+pub(crate) mod waiting;
 mod writing;
 
 use crate::flow::{End, Flow, JobKey};

@@ -1,6 +1,6 @@
 //! Files are put into groups: the organizer is asked about a directory, or about parts of a large one.
 
-use super::{Order, Phase, Taken, lost};
+use super::{Order, Phase, Taken, lost, waiting};
 use crate::away;
 use crate::chunk::{self, Chunk, ChunkState, Missed};
 use crate::flow::{End, Flow, JobKey};
@@ -14,11 +14,11 @@ use crate::status::PhaseName;
 use abide_core::job::{JobOutcome, JobState, NewJob};
 use abide_core::limits::cut_reason;
 use abide_core::name::UniqueKey;
-use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::Halt;
 use abide_organize::contract::{
-    FileInput, Operation, PiRequest, ProcessRequest, ProcessingConfig, StrategizeInput, ToOrganizer,
+    ExistingGroup, FileInput, Operation, PiRequest, ProcessRequest, ProcessingConfig, StrategizeInput,
+    ToOrganizer,
 };
 use abide_organize::limits::EXISTING_GROUPS;
 use std::collections::BTreeSet;
@@ -33,8 +33,6 @@ const DUE_PER_TURN: usize = 50;
 const LOOK: &str = "look";
 /// Bytes of a message around a request.
 const REQUEST_ROOM: usize = 1_000;
-/// The kind of object that organizes.
-const ORGANIZER: &str = "organizer";
 
 pub(crate) struct Reorganization;
 
@@ -137,14 +135,16 @@ fn passed_over(node: &Node, options: &Options) -> Option<String> {
 fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Halt<No>> {
     let Some(mut chunk) = rows::chunk(flow.turn, node.place, number)? else { return Ok(()) };
     let now = flow.turn.now();
-    let chunk_id = chunk_id(flow);
-    let due_at = due(flow, &chunk_id)?;
+    // Our own organizer has kept the answers that were paid for under the id of the request that failed. One of somebody else
+    // may still be about to end that request, and would not begin it again.
+    let kept = chunk.again.take().filter(|_| flow.options.organizer == Organizer::Here);
+    let chunk_id = kept.unwrap_or_else(|| chunk_id(flow));
+    let due_at = due(flow, &chunk_id, flow.options.callback_timeout_ms)?;
     let request = request(flow, node, number, &chunk, &chunk_id)?;
-    let name = format!("{}:{chunk_id}", request.batch_id);
     match flow.options.organizer {
         Organizer::Here => {
-            let organizer = ObjectKey::new(ORGANIZER, &name)?;
-            flow.turn.send(&organizer, &ToOrganizer::Process(Box::new(request)))?;
+            waiting::tell(flow.turn, &chunk_id, &ToOrganizer::Process(Box::new(request)))?;
+            flow.turn.put(&rows::live_key(&organizer_key(&chunk_id)), &true)?;
         }
         Organizer::Elsewhere => {
             let job = NewJob::of(QUEUE, orders::DISPATCH, &request)?;
@@ -158,16 +158,16 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
     node.organizer_callback_batch = Some(chunk_id.clone());
     node.organizer_callback_pending = true;
     node.organizer_callback_sent_at = Some(abide_preprocess::iso(now));
-    chunk.state = ChunkState::Sent { chunk_id, sent_at: now, due_at };
+    chunk.state = ChunkState::Sent { chunk_id, sent_at: now, due_at, is_asked: false };
     flow.turn.put(&rows::chunk_key(node.place, number), &chunk)?;
     flow.state.live += 1;
     Ok(())
 }
 
 /// Until when an answer is awaited; the alarm rings for the first that is late.
-pub(crate) fn due(flow: &mut Flow<'_, '_>, chunk_id: &str) -> Result<Time, Halt<No>> {
+pub(crate) fn due(flow: &mut Flow<'_, '_>, chunk_id: &str, within_ms: i64) -> Result<Time, Halt<No>> {
     let now = flow.turn.now();
-    let due_at = now.plus_ms(flow.options.callback_timeout_ms);
+    let due_at = now.plus_ms(within_ms);
     flow.turn.put(&rows::due_key(due_at.0, chunk_id), &true)?;
     // An alarm of the past is the one that rings now.
     if flow.turn.alarm(TIMEOUT)?.is_none_or(|at| at <= now) {
@@ -179,6 +179,16 @@ pub(crate) fn due(flow: &mut Flow<'_, '_>, chunk_id: &str) -> Result<Time, Halt<
 /// The unique key of the job that brings a request to an organizer of somebody else.
 fn dispatch_key(chunk_id: &str) -> String {
     format!("dispatch/{chunk_id}")
+}
+
+/// What a request to our own organizer is called among what is under way.
+fn organizer_key(chunk_id: &str) -> String {
+    format!("organizer/{chunk_id}")
+}
+
+/// The request to our own organizer, by that.
+pub(crate) fn organizing(key: &str) -> Option<&str> {
+    key.strip_prefix("organizer/")
 }
 
 /// The request that a dispatching job was about, by its key.
@@ -238,7 +248,7 @@ fn request(
                 current_tip: node.current_tip,
                 directory_path: Some(node.path.clone()),
                 files: Some(files),
-                existing_groups: groups.into_iter().flat_map(|row| row.0).take(EXISTING_GROUPS).collect(),
+                existing_groups: groups.map(|row| row.0).unwrap_or_default(),
                 processing_config: Some(ProcessingConfig {
                     ocr: config.ocr,
                     reorganize: config.reorganize.unwrap_or(true),
@@ -252,6 +262,28 @@ fn request(
         }
     }
     Ok(fitting(request))
+}
+
+/// Keeps the groups that a directory has from before: they are named to the organizer. Of very many some are not; what it calls
+/// by their names is put into them all the same.
+pub(crate) fn offer(
+    flow: &mut Flow<'_, '_>,
+    node: &Node,
+    mut groups: Vec<ExistingGroup>,
+) -> Result<(), Halt<No>> {
+    if groups.is_empty() {
+        return Ok(());
+    }
+    if groups.len() > EXISTING_GROUPS {
+        flow.state.note(format!(
+            "{} has {} groups, and {EXISTING_GROUPS} of them are named to the organizer: the others get new files only if it \
+             chooses their names",
+            node.path,
+            groups.len()
+        ));
+        groups.truncate(EXISTING_GROUPS);
+    }
+    Ok(flow.turn.put(&rows::groups_key(node.place), &GroupsRow(groups))?)
 }
 
 /// What a request says of groups that exist is cut until it fits a message: their names come first, their descriptions go
@@ -285,6 +317,7 @@ pub(crate) fn no_longer_awaited(
     flow.turn.delete(&rows::sent_key(chunk_id));
     flow.turn.delete(&rows::due_key(due_at.0, chunk_id));
     flow.turn.delete(&rows::live_key(&dispatch_key(chunk_id)));
+    flow.turn.delete(&rows::live_key(&organizer_key(chunk_id)));
     flow.state.live = flow.state.live.saturating_sub(1);
     let mut node = rows::node(flow.turn, place)?;
     if node.organizer_callback_batch.as_deref() == Some(chunk_id) {
@@ -367,13 +400,9 @@ pub(crate) fn timed_out(flow: &mut Flow<'_, '_>) -> Result<(), Halt<No>> {
             break;
         }
         flow.turn.delete(&key);
-        if away::timed_out(flow, chunk_id)? {
-            continue;
+        if !away::timed_out(flow, chunk_id)? && !waiting::ask(flow, chunk_id)? {
+            given_up(flow, chunk_id)?;
         }
-        let Some((node, number, chunk)) = no_longer_awaited(flow, chunk_id)? else { continue };
-        let seconds = flow.options.callback_timeout_ms / 1_000;
-        let reason = format!("the organizer did not answer within {seconds} seconds");
-        missed(flow, node, number, chunk, Missed::TimedOut, &reason)?;
     }
     let next = flow.turn.scan::<bool>(DUE, None, 1)?;
     let next = next.first().and_then(|(key, _)| key.strip_prefix(DUE)?.split_once('/')?.0.parse().ok());
@@ -381,4 +410,20 @@ pub(crate) fn timed_out(flow: &mut Flow<'_, '_>) -> Result<(), Halt<No>> {
         flow.turn.set_alarm(TIMEOUT, Time(at))?;
     }
     Ok(())
+}
+
+/// A request is not waited for any longer.
+pub(crate) fn given_up(flow: &mut Flow<'_, '_>, chunk_id: &str) -> Result<(), Halt<No>> {
+    let Some((node, number, chunk)) = no_longer_awaited(flow, chunk_id)? else { return Ok(()) };
+    let seconds = flow.options.callback_timeout_ms / 1_000;
+    let reason = format!("the organizer did not answer within {seconds} seconds");
+    match flow.options.organizer {
+        // It is paid for no longer, if it goes on after all.
+        Organizer::Here => {
+            let reason = reason.clone();
+            waiting::tell(flow.turn, chunk_id, &ToOrganizer::Cancel { reason })?;
+        }
+        Organizer::Elsewhere => flow.turn.put(&rows::late_key(chunk_id), &true)?,
+    }
+    missed(flow, node, number, chunk, Missed::TimedOut, &reason)
 }

@@ -58,7 +58,7 @@ pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<V
     Ok(files)
 }
 
-fn input(name: String, bytes: &[u8]) -> InputFile {
+pub(super) fn input(name: String, bytes: &[u8]) -> InputFile {
     let text = String::from_utf8_lossy(bytes).into_owned();
     if FileKind::of(&name) != FileKind::Ref {
         return InputFile::text(name, text);

@@ -1,8 +1,9 @@
 //! Requests to services of somebody else, which call back.
 
+use super::contents::filled;
 use super::{WorkError, run};
 use crate::orders::AwayOrder;
-use crate::service::ServiceUrls;
+use crate::service::{Service, ServiceUrls};
 use crate::status::PhaseName;
 use abide_core::job::Finish;
 use abide_engine::JobContext;
@@ -19,14 +20,18 @@ const TAKES: Duration = Duration::from_secs(30);
 /// Brings requests to `{organizer_url}/process`.
 #[derive(Clone)]
 pub(crate) struct Dispatch {
+    pub(crate) service: Service,
     pub(crate) organizer_url: String,
+    pub(crate) token: Option<String>,
 }
 
 impl Worker for Dispatch {
     fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let url = format!("{}/process", self.organizer_url.trim_end_matches('/'));
+        let (service, token) = (self.service.clone(), self.token.clone());
         Box::pin(run(job, |request: ProcessRequest| async move {
-            dispatch(&url, &request).await?;
+            let request = filled(service.site().await.entities.as_ref(), request).await?;
+            dispatch(&url, token.as_deref(), &request).await?;
             Ok(json!({ "chunk_id": request.chunk_id }))
         }))
     }
@@ -49,16 +54,20 @@ impl Worker for DispatchAway {
             if url.is_empty() {
                 return Err(WorkError::Never(format!("no service for {} is configured", phase.as_str())));
             }
-            dispatch(&format!("{}/process", url.trim_end_matches('/')), &request).await?;
+            dispatch(&format!("{}/process", url.trim_end_matches('/')), None, &request).await?;
             Ok(json!({ "chunk_id": request.chunk_id }))
         }))
     }
 }
 
-async fn dispatch(url: &str, request: &impl Serialize) -> Result<(), WorkError> {
+async fn dispatch(url: &str, token: Option<&str>, request: &impl Serialize) -> Result<(), WorkError> {
     let later = |error: reqwest::Error| WorkError::Later(format!("{url} cannot be reached: {error}"));
     let client = reqwest::Client::builder().timeout(TAKES).build().map_err(later)?;
-    let response = client.post(url).json(request).send().await.map_err(later)?;
+    let mut posted = client.post(url).json(request);
+    if let Some(token) = token {
+        posted = posted.bearer_auth(token);
+    }
+    let response = posted.send().await.map_err(later)?;
     let status = response.status();
     if status.is_success() {
         return Ok(());

@@ -1,5 +1,6 @@
 //! The outside work of a batch: its jobs, and the traits of those who read, extract and describe.
 
+mod contents;
 mod context;
 mod describe;
 mod discover;

@@ -1,10 +1,13 @@
 //! The engine dies at each commit of a batch: it ends as it would have.
 
 use crate::rig::{BATCH, Organizing, Rig, items, message, names, pi_of, rig};
+use abide_core::row::RowWrite;
 use abide_engine::testing::{Moment, minute};
 use abide_pipeline::calls::{HaveAnswer, Item, NewNode};
 use abide_pipeline::contract::*;
+use abide_pipeline::status::Ledger;
 use abide_pipeline::{Call, Options};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 
 fn run(crash: Option<(usize, Moment)>) -> Rig {
@@ -30,6 +33,7 @@ fn run(crash: Option<(usize, Moment)>) -> Rig {
     }
     bring_more(&mut rig);
     rig.world.pass(minute(10));
+    check_at_all_times(&rig);
     rig
 }
 
@@ -59,6 +63,59 @@ fn bring_more(rig: &mut Rig) {
         if rig.world.call::<HaveAnswer>(BATCH, &call).is_ok() {
             return;
         }
+    }
+}
+
+/// The part of a batch's row that counts.
+#[derive(Deserialize)]
+struct Counting {
+    step: Step,
+    progress: Progress,
+    files: Ledger,
+    failed: u64,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    phase: Option<PhaseName>,
+    sweep: Option<u32>,
+}
+
+/// After each commit the counters are those of the nodes, nothing is counted twice, and a phase ends with its last node.
+fn check_at_all_times(rig: &Rig) {
+    let (mut nodes, mut state) = (BTreeMap::<String, Node>::new(), None::<Counting>);
+    for (nth, commit) in rig.world.commits().iter().enumerate() {
+        if commit.object.to_string() != BATCH {
+            continue;
+        }
+        for write in &commit.rows {
+            match write {
+                RowWrite::Put { key, row } if key.starts_with("node/") => {
+                    nodes.insert(key.clone(), row.value.decode().unwrap());
+                }
+                RowWrite::Put { key, row } if key == "state" => state = Some(row.value.decode().unwrap()),
+                RowWrite::Put { .. } => {}
+                RowWrite::Delete { key } => drop(nodes.remove(key)),
+            }
+        }
+        let Some(Counting { step, progress, files, failed }) = &state else { continue };
+        let total = nodes.len() as u64;
+        assert_eq!(progress.directories_total, total, "commit {nth}");
+        for phase in PhaseName::ALL {
+            let complete = *progress.clone().complete(phase);
+            let counted = nodes.values().filter(|node| phase.is_complete(node)).count() as u64;
+            assert_eq!(complete, counted, "commit {nth}, {phase:?}");
+            match step.phase {
+                Some(now) if phase < now => assert_eq!(complete, total, "commit {nth}, {phase:?}"),
+                Some(now) if phase == now && step.sweep.is_none() => {
+                    assert!(complete < total, "commit {nth}: {phase:?} goes on without a node");
+                }
+                Some(_) | None => {}
+            }
+        }
+        assert!(*failed <= total, "commit {nth}");
+        assert_eq!(files.open + files.published + files.failed, files.total, "commit {nth}");
+        assert!(files.ocr_read + files.ocr_failed <= files.ocr_total, "commit {nth}");
     }
 }
 

@@ -10,6 +10,7 @@ mod elsewhere;
 mod forms;
 mod meanwhile;
 mod messages;
+mod ours;
 mod pure;
 mod real;
 mod rig;

@@ -135,6 +135,7 @@ fn rig_with(options: Options, tell: Option<String>, organizer_url: String) -> Ri
         metadata: Some(scripted.clone()),
         describe: Some(scripted.clone()),
         ocr_slots: 8,
+        organizer_token: (!organizer_url.is_empty()).then(|| "secret".to_owned()),
         organizer_url,
         services: abide_pipeline::ServiceUrls::default(),
         ocr_text_token_threshold: 10_000,

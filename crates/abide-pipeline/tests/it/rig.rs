@@ -8,12 +8,12 @@ use abide_engine::worker::{done, failed};
 use abide_engine::{Answer, Halt, Object, Record, Turn};
 use abide_entities::{Codec, ContentId, EntityId};
 use abide_organize::contract::{
-    CallbackPayload, CallbackStatus, FromOrganizer, GroupEntity, Operation, OrganizerKind, PiResult,
+    CallbackPayload, CallbackStatus, FromOrganizer, GroupEntity, Operation, OrganizerKind, Phase, PiResult,
     PiStatus, ProcessRequest, Spend, StrategizeResult, Summary, ToOrganizer,
 };
 use abide_pipeline::calls::{HaveAnswer, Item, NodesAnswer};
 use abide_pipeline::contract::*;
-use abide_pipeline::orders::{AWAY, DISCOVER};
+use abide_pipeline::orders::{AWAY, DISCOVER, DISPATCH};
 use abide_pipeline::{Call, Options, Pipeline, ids};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
@@ -31,8 +31,12 @@ pub(crate) fn cid(text: &str) -> ContentId {
 pub(crate) enum Organizing {
     /// At once.
     AtOnce,
-    /// When the test says so.
+    /// When the test says so; until then it is at it.
     Held,
+    /// Never: it knows nothing of what it was asked.
+    Lost,
+    /// Never, and it does not say how far it is either.
+    Mute,
 }
 
 /// An organizer that a test steers.
@@ -79,12 +83,23 @@ impl Object for Scripted {
         from: Option<&Sender>,
         message: ToOrganizer,
     ) -> Result<(), Halt<NoRefusal>> {
-        let ToOrganizer::Process(request) = message;
         let from = from.expect("a pipeline asks").clone();
-        if self.0 == Organizing::AtOnce {
-            turn.answer(&from, &FromOrganizer::OrganizerCallback(Box::new(answer(&request))))?;
+        match (message, self.0) {
+            (ToOrganizer::Process(request), organizing) => {
+                if organizing == Organizing::AtOnce {
+                    turn.answer(&from, &FromOrganizer::OrganizerCallback(Box::new(answer(&request))))?;
+                }
+                Ok(turn.put("held", &HeldRow { request: *request, from })?)
+            }
+            (ToOrganizer::HowFar { chunk_id }, Organizing::AtOnce | Organizing::Held) => {
+                let phase = Some(Phase::Processing);
+                Ok(turn.answer(&from, &FromOrganizer::OrganizerPhase { chunk_id, phase })?)
+            }
+            (ToOrganizer::HowFar { chunk_id }, Organizing::Lost) => {
+                Ok(turn.answer(&from, &FromOrganizer::OrganizerPhase { chunk_id, phase: None })?)
+            }
+            (ToOrganizer::HowFar { .. }, Organizing::Mute) | (ToOrganizer::Cancel { .. }, _) => Ok(()),
         }
-        Ok(turn.put("held", &HeldRow { request: *request, from })?)
     }
 }
 
@@ -171,10 +186,15 @@ pub(crate) struct Rig {
 }
 
 pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
+    rig_with(options, |world| world.object(Scripted(organizing)))
+}
+
+/// One with this organizer.
+pub(crate) fn rig_with(options: Options, organizer: impl FnOnce(&mut World)) -> Rig {
     let mut world = World::new();
     let ran = Rc::new(RefCell::new(Vec::new()));
     world.object(Pipeline::new(options));
-    world.object(Scripted(organizing));
+    organizer(&mut world);
     world.object(abide_pipeline::upload::Intake);
     let note = |ran: &Rc<RefCell<Vec<String>>>, lease: &Lease| {
         ran.borrow_mut().push(format!("{} {}", lease.kind, lease.payload.as_str()));
@@ -184,11 +204,13 @@ pub(crate) fn rig(options: Options, organizing: Organizing) -> Rig {
         note(&log, lease);
         done(&0)
     });
-    let log = Rc::clone(&ran);
-    world.worker(QUEUE, AWAY, move |lease| {
-        note(&log, lease);
-        done(&0)
-    });
+    for kind in [AWAY, DISPATCH] {
+        let log = Rc::clone(&ran);
+        world.worker(QUEUE, kind, move |lease| {
+            note(&log, lease);
+            done(&0)
+        });
+    }
     for kind in [SNAPSHOT, PINAX, DESCRIBE, abide_pipeline::orders::LOOK] {
         let log = Rc::clone(&ran);
         world.worker(QUEUE, kind, move |lease| {
@@ -347,9 +369,22 @@ impl Rig {
     }
 
     fn organizers(&mut self) -> BTreeSet<String> {
-        let commits = self.world.commits().iter();
-        let sent = commits.flat_map(|commit| &commit.messages).map(|message| message.to.to_string());
-        sent.filter(|to| to.starts_with("organizer/")).collect()
+        self.to_organizers().into_iter().map(|(to, _)| to).collect()
+    }
+
+    /// Everything that was sent to organizers, in order.
+    pub(crate) fn to_organizers(&self) -> Vec<(String, ToOrganizer)> {
+        let by_batch = self.world.commits().iter().filter(|commit| commit.object.to_string() == BATCH);
+        let sent = by_batch.flat_map(|commit| &commit.messages);
+        let sent = sent.map(|message| (message.to.to_string(), &message.body));
+        let to_organizers = sent.filter(|(to, _)| to.starts_with("organizer/"));
+        to_organizers.map(|(to, body)| (to, body.decode().unwrap())).collect()
+    }
+
+    /// Requests that were sent, also those that were sent again.
+    pub(crate) fn requests(&self) -> usize {
+        let sent = self.to_organizers();
+        sent.iter().filter(|(_, message)| matches!(message, ToOrganizer::Process(_))).count()
     }
 
     pub(crate) fn answer(&mut self, payload: CallbackPayload) {

@@ -1,10 +1,14 @@
 //! Reorganization: who is asked about what, how many at a time, and what happens if no answer comes.
 
-use crate::rig::{BATCH, Organizing, Rig, answer, error, names, payload, rig};
-use abide_engine::testing::second;
-use abide_organize::contract::{CallbackStatus, Operation, ProcessRequest, StrategizeResult};
+use crate::rig::{BATCH, Organizing, Rig, answer, error, items, names, payload, pi_of, rig};
+use abide_engine::testing::{hour, second};
+use abide_organize::contract::{
+    CallbackPayload, CallbackStatus, ExistingGroup, Operation, ProcessRequest, Spend, StrategizeResult,
+    ToOrganizer, Tokens,
+};
+use abide_pipeline::calls::{CallbackAnswer, Item};
 use abide_pipeline::contract::*;
-use abide_pipeline::{Call, Options};
+use abide_pipeline::{Call, Options, Organizer};
 
 fn reorganization(count: usize, config: ProcessingConfig) -> Rig {
     let mut rig = rig(Options::default(), Organizing::Held);
@@ -45,10 +49,7 @@ fn parts_that_need_no_common_plan_get_none() {
     let [strategize] = rig.held().try_into().unwrap();
     let strategize_result =
         Some(StrategizeResult { guidance: "no".to_owned(), ..StrategizeResult::default() });
-    let said = abide_organize::contract::CallbackPayload {
-        strategize_result,
-        ..payload(&strategize, CallbackStatus::Success)
-    };
+    let said = CallbackPayload { strategize_result, ..payload(&strategize, CallbackStatus::Success) };
     rig.answer(said);
     assert!(chunks(&mut rig).iter().all(|part| part.strategy_guidance.is_none()));
 }
@@ -132,9 +133,15 @@ fn a_group_of_two_chunks_is_one_directory() {
     assert_eq!(rig.node("/d").text_files.len(), 0);
 }
 
+fn without_answers(organizing: Organizing) -> Rig {
+    let mut rig = rig(Options::default(), organizing);
+    rig.begin(&[("/d", names("a", 5))]);
+    rig
+}
+
 #[test]
 fn an_answer_that_does_not_come_is_awaited_once_more() {
-    let mut rig = reorganization(5, ProcessingConfig::default());
+    let mut rig = without_answers(Organizing::Lost);
     let [first] = rig.held().try_into().unwrap();
     rig.world.pass(second(900) - 1);
     assert_eq!(rig.held().len(), 1);
@@ -152,9 +159,59 @@ fn an_answer_that_does_not_come_is_awaited_once_more() {
     assert!(rig.ran.borrow().iter().any(|job| job.starts_with("pipeline.look")));
 }
 
+/// Whoever is at it is not asked twice, however long it takes.
+#[test]
+fn an_organizer_that_is_at_it_is_waited_for() {
+    let mut rig = reorganization(5, ProcessingConfig::default());
+    let [request] = rig.held().try_into().unwrap();
+    rig.world.pass(hour(5));
+    assert_eq!((rig.requests(), rig.status().in_flight), (1, 1));
+    rig.answer(answer(&request));
+    assert_eq!(rig.status().status, Status::Done);
+    assert_eq!(rig.node("/d").node.retry_counts.len(), 0);
+}
+
+#[test]
+fn an_organizer_that_says_nothing_at_all_is_not_waited_for() {
+    let mut rig = without_answers(Organizing::Mute);
+    rig.world.pass(second(960) - 1);
+    assert_eq!(rig.requests(), 1);
+    rig.world.pass(1);
+    assert_eq!(rig.requests(), 2);
+    let cancelled = rig.to_organizers().into_iter().find_map(|(_, message)| match message {
+        ToOrganizer::Cancel { reason } => Some(reason),
+        ToOrganizer::Process(_) | ToOrganizer::HowFar { .. } => None,
+    });
+    assert_eq!(cancelled.as_deref(), Some("the organizer did not answer within 900 seconds"));
+    rig.world.pass(second(960));
+    assert_eq!(rig.status().status, Status::Done);
+    assert_eq!((rig.requests(), rig.status().directories_failed), (2, 1));
+}
+
+/// Somebody else cannot be asked how far it is. What comes late does not count, but what it took does, once.
+#[test]
+fn an_organizer_elsewhere_is_awaited_as_long_as_is_said() {
+    let mut rig = rig(Options { organizer: Organizer::Elsewhere, ..Options::default() }, Organizing::Held);
+    rig.begin(&[("/d", names("a", 5))]);
+    let id = rig.node("/d").node.organizer_callback_batch.unwrap();
+    rig.world.pass(second(900));
+    assert_ne!(rig.node("/d").node.organizer_callback_batch.unwrap(), id);
+    let request = ProcessRequest { batch_id: "b1".to_owned(), chunk_id: id, ..ProcessRequest::default() };
+    let tokens = Tokens { total: 70, ..Tokens::default() };
+    let spend = Spend { llm_calls: 1, tokens, cost_usd: 0.25 };
+    let late = CallbackPayload { spend, ..error(&request, "late") };
+    for _ in 0..2 {
+        let payload = Box::new(late.clone());
+        let call = Call::Callback { service: "organizer".to_owned(), payload, ignored: Vec::new() };
+        let taken: CallbackAnswer = rig.world.call(BATCH, &call).unwrap();
+        assert_eq!(taken.processed, 0);
+    }
+    assert_eq!((rig.status().cost.tokens, rig.status().cost.cost_usd), (70, 0.25));
+}
+
 #[test]
 fn two_answers_that_do_not_come_leave_the_directory_as_it_is() {
-    let mut rig = reorganization(5, ProcessingConfig::default());
+    let mut rig = without_answers(Organizing::Lost);
     rig.world.pass(second(1_800));
     assert_eq!(rig.status().status, Status::Done);
     assert_eq!(rig.held().len(), 2);
@@ -169,10 +226,9 @@ fn two_answers_that_do_not_come_leave_the_directory_as_it_is() {
 fn a_failure_is_tried_again_and_then_passed_over() {
     let mut rig = reorganization(5, ProcessingConfig::default());
     for nth in 1..=3 {
-        let chunk = rig.node("/d").node.organizer_callback_batch.unwrap();
-        let held = rig.held();
-        assert_eq!(held.len(), nth);
-        let request = held.into_iter().find(|request| request.chunk_id == chunk).unwrap();
+        // By its first id: what was paid for is kept there.
+        let [request] = rig.held().try_into().unwrap();
+        assert_eq!(rig.requests(), nth);
         rig.answer(error(&request, "the model is tired"));
     }
     assert_eq!(rig.status().status, Status::Done);
@@ -196,6 +252,48 @@ fn a_plan_that_fails_is_done_without() {
     }
     assert_eq!(rig.status().status, Status::Done);
     assert_eq!(rig.node("/d").node.phase_errors.len(), 0);
+}
+
+/// Who asks for a knowledge graph is told once that there is none; who does not is told nothing.
+#[test]
+fn cheimarros_is_skipped_with_a_note() {
+    for cheimarros in [true, false] {
+        let mut rig = rig(Options::default(), Organizing::AtOnce);
+        let config = ProcessingConfig { cheimarros, ..ProcessingConfig::default() };
+        rig.begin_with(&[("/", Vec::new()), ("/d", names("a", 3)), ("/e", names("a", 3))], config);
+        let status = rig.status();
+        assert_eq!(status.progress.directories_cheimarros_complete, status.progress.directories_total);
+        let said = "CHEIMARROS_EXTRACTION is skipped: nothing here extracts knowledge graphs";
+        let times = status.notes.iter().filter(|note| *note == said).count();
+        assert_eq!((status.status, times), (Status::Done, usize::from(cheimarros)), "{:?}", status.notes);
+    }
+}
+
+/// More groups than are named: people are told.
+#[test]
+fn groups_that_are_not_offered_are_said() {
+    let mut rig = rig(Options::default(), Organizing::Held);
+    rig.start();
+    let mut brought = items(&[("/d", names("a", 3))], ProcessingConfig::default());
+    let Some(Item::Node(node)) =
+        brought.iter_mut().find(|item| matches!(item, Item::Node(node) if node.path == "/d"))
+    else {
+        panic!("there is no node")
+    };
+    let groups = (0..140).map(|n| ExistingGroup {
+        group_name: format!("Letters {n}"),
+        pi: pi_of(&format!("/d/{n}")),
+        description: "letters".to_owned(),
+    });
+    node.existing_groups = groups.collect();
+    rig.bring(&brought);
+    let [request] = rig.held().try_into().unwrap();
+    assert_eq!(request.pis[0].existing_groups.len(), 100);
+    let notes = rig.status().notes;
+    assert!(
+        notes[0].starts_with("/d has 140 groups, and 100 of them are named to the organizer"),
+        "{notes:?}"
+    );
 }
 
 #[test]

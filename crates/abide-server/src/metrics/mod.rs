@@ -7,6 +7,7 @@ mod of_http;
 mod of_preprocess;
 mod of_process;
 mod of_store;
+mod of_sync;
 
 pub(crate) use family::render;
 pub use family::{Family, Sample, Sort, Value};
@@ -42,6 +43,12 @@ pub(crate) async fn all(app: &App) -> Result<Vec<Family>, ApiError> {
     }
     if let Some(service) = &app.services().preprocess {
         all.extend(of_preprocess::families(&service.metrics().numbers()));
+    }
+    if app.services().sync.is_some() {
+        all.extend(of_sync::families(app));
+    }
+    if let Some(beside) = &app.services().watch.beside {
+        all.extend(beside.families());
     }
     all.extend(of_process::families(app.services().watch.store_dir.as_deref()));
     Ok(all)

@@ -1,4 +1,4 @@
-//! `/v1/jobs/{job}/heartbeat|progress|finish`: what a worker outside of the process says about its attempt.
+//! `/v1/jobs/{job}/heartbeat|progress|vacate|finish`: what a worker outside of the process says about its attempt.
 
 use crate::app::App;
 use crate::body::JsonBody;
@@ -87,6 +87,28 @@ pub(crate) async fn progress(
         unreachable!("the store answers about progress in kind")
     };
     noted.map_err(|lost| about(lease, lost))?;
+    Ok(Json(NotedDocument { job, attempt }))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VacateRequest {
+    attempt: u32,
+    token: LeaseToken,
+}
+
+/// Frees the places of the job's limit keys, while its attempt goes on with what needs none.
+pub(crate) async fn vacate(
+    State(app): State<App>,
+    At(job): At<JobId>,
+    JsonBody(request): JsonBody<VacateRequest>,
+) -> Result<Json<NotedDocument>, ApiError> {
+    let VacateRequest { attempt, token } = request;
+    let lease = LeaseRef { job, attempt, token };
+    let Written::Vacated(vacated) = app.write(Write::Vacate { lease }).await? else {
+        unreachable!("the store answers about places in kind")
+    };
+    vacated.map_err(|lost| about(lease, lost))?;
     Ok(Json(NotedDocument { job, attempt }))
 }
 

@@ -11,11 +11,11 @@ use crate::role::Role;
 use crate::route::Routes;
 use abide_collections::{
     Call, Collection, DeletedCollection, Found, Moved, PartDocument, Renamed, Reply, Shelf, ShelfError,
-    ShownFile, SourceFile, TreeDocument,
+    ShownFile, SourceFile, TreeDocument, Unfinished,
 };
 use abide_engine::{Refusal, RefusalClass};
 use abide_entities::answer::Versions;
-use abide_entities::{ContentId, EntityError};
+use abide_entities::{ContentId, EntityError, EntityId};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,13 @@ pub(crate) fn routes() -> Routes {
         )
         .get("/collections/{name}/files", Read, "files of the folder that it was made from", files)
         .post("/collections/{name}/files", Operate, "remember files, as ingest does", save_files)
+        .get(
+            "/collections/{name}/unfinished",
+            Read,
+            "folders and groups that something failed for",
+            unfinished,
+        )
+        .post("/collections/{name}/unfinished", Operate, "remember them, as ingest does", save_unfinished)
         .get("/collections/{name}/tree", Read, "everything of it, with descriptions", tree)
         .get("/collections/{name}/part", Read, "a part: description, record, files, parts, versions", part)
         .get("/collections/{name}/file", Read, "a file: its text, and versions that changed it", file)
@@ -171,6 +178,42 @@ async fn save_files(
     JsonBody(FilesBody { put, gone }): JsonBody<FilesBody>,
 ) -> Answered<Saved> {
     shelf(&app).ask(&Call::SaveFiles { name, put, gone }).await?;
+    Ok(Json(Saved { ok: true }))
+}
+
+#[derive(Serialize)]
+pub(crate) struct UnfinishedAnswer {
+    entities: Vec<(String, Unfinished)>,
+    next: Option<String>,
+}
+
+async fn unfinished(
+    State(app): State<App>,
+    At(name): At<String>,
+    Params(AfterParams { after }): Params<AfterParams>,
+) -> Answered<UnfinishedAnswer> {
+    match shelf(&app).ask(&Call::Unfinished { name, after }).await? {
+        Reply::Unfinished { entities, next } => Ok(Json(UnfinishedAnswer { entities, next })),
+        _ => Err(ShelfError::Strange.into()),
+    }
+}
+
+/// Entities that something failed for, or that are done.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UnfinishedBody {
+    #[serde(default)]
+    put: BTreeMap<EntityId, Unfinished>,
+    #[serde(default)]
+    gone: BTreeSet<EntityId>,
+}
+
+async fn save_unfinished(
+    State(app): State<App>,
+    At(name): At<String>,
+    JsonBody(UnfinishedBody { put, gone }): JsonBody<UnfinishedBody>,
+) -> Answered<Saved> {
+    shelf(&app).ask(&Call::SaveUnfinished { name, put, gone }).await?;
     Ok(Json(Saved { ok: true }))
 }
 

@@ -14,12 +14,12 @@ use abide_entities::{
     Collected, Collecting, ContentId, Detail, EntityError, EntityId, EntityStore, Part, Pieces,
 };
 use axum::Json;
-use axum::body::Body;
+use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
+use futures_util::{Stream, StreamExt, stream};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -255,15 +255,7 @@ async fn upload(State(app): State<App>, request: Request) -> Result<Json<Vec<Upl
         EntityError::Invalid("send the files as the parts of a multipart/form-data form".to_owned())
     })?;
     let taken = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&taken);
-    let body = request.into_body().into_data_stream().map(move |piece| {
-        let piece = piece.map_err(|error| std::io::Error::other(error.to_string()))?;
-        let before = counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
-        if before + piece.len() as u64 > bound {
-            return Err(std::io::Error::other("too large"));
-        }
-        Ok(piece)
-    });
+    let body = within(request.into_body().into_data_stream(), bound, Arc::clone(&taken));
     let failed = move |error: multer::Error| -> EntityError {
         if taken.load(Ordering::Relaxed) > bound {
             return EntityError::TooLarge(format!(
@@ -287,6 +279,31 @@ async fn upload(State(app): State<App>, request: Request) -> Result<Json<Vec<Upl
         return Err(EntityError::Invalid("the form has no parts: send at least one file".to_owned()).into());
     }
     Ok(Json(uploaded))
+}
+
+/// The pieces of a body up to a bound, counted. What is past it is read all the same: whoever is cut off while it sends never gets to
+/// see why.
+fn within(
+    body: BodyDataStream,
+    bound: u64,
+    taken: Arc<AtomicU64>,
+) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
+    stream::unfold(Some(body), move |body| {
+        let taken = Arc::clone(&taken);
+        async move {
+            let mut body = body?;
+            let piece = match body.next().await? {
+                Ok(piece) => piece,
+                Err(error) => return Some((Err(std::io::Error::other(error.to_string())), None)),
+            };
+            let before = taken.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            if before + piece.len() as u64 <= bound {
+                return Some((Ok(piece), Some(body)));
+            }
+            while let Some(Ok(_)) = body.next().await {}
+            Some((Err(std::io::Error::other("too large")), None))
+        }
+    })
 }
 
 fn entity(id: &str) -> Result<EntityId, EntityError> {

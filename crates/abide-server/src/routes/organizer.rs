@@ -76,18 +76,27 @@ fn service(app: &App) -> &Service {
 }
 
 #[derive(Serialize)]
-struct Health {
+struct Health<P> {
     status: &'static str,
     service: &'static str,
     organizer: OrganizerKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    /// What its tokens cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<P>,
+    /// Questions to it at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    concurrency: Option<usize>,
 }
 
 async fn health(State(app): State<App>) -> impl IntoResponse {
     let service = service(&app);
-    let model = service.options().model.as_ref().map(|model| model.name().to_owned());
-    Json(Health { status: "ok", service: NAME, organizer: service.kind(), model })
+    let asked = service.options().model.as_ref();
+    let model = asked.map(|model| model.name().to_owned());
+    let (price, concurrency) =
+        (asked.map(|model| model.price()), asked.map(|_| service.options().concurrency));
+    Json(Health { status: "ok", service: NAME, organizer: service.kind(), model, price, concurrency })
 }
 
 async fn process(State(app): State<App>, body: Body<ProcessRequest>) -> Response {

@@ -16,11 +16,11 @@ use abide_core::json::Json as JsonText;
 use abide_core::name::Name;
 use abide_links::auth::{Access, Credential, Denied};
 use abide_links::event::{self, Append};
+use abide_links::sync::answer::Failure;
 use abide_links::sync::frame::{self, Frame};
 use abide_links::sync::limits::FRAME_BYTES;
 use abide_links::sync::{Call, KEY_REUSED};
 use axum::Json;
-use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -72,26 +72,34 @@ fn service(app: &App) -> &SyncService {
     app.services().sync.as_ref().expect("these routes are there only with their service")
 }
 
+/// A sync request that goes no further.
+enum NotAdmitted {
+    Refused(Response),
+    /// It cannot be found out now whether its sender may.
+    Unavailable(String),
+}
+
 /// Lets in who may, to the store that the address names.
-async fn admit(app: &App, uri: &Uri, transport: &str) -> Result<Option<Admitted>, Response> {
-    let refused = |status, text: String| Refused(status, text).into_response();
-    let bad = |error: &dyn std::fmt::Display| refused(StatusCode::BAD_REQUEST, error.to_string());
+async fn admit(app: &App, uri: &Uri, transport: &str) -> Result<Admitted, NotAdmitted> {
+    let bad = |error: &dyn std::fmt::Display| {
+        NotAdmitted::Refused(Refused(StatusCode::BAD_REQUEST, error.to_string()).into_response())
+    };
     let Query(address) = Query::<Address>::try_from_uri(uri).map_err(|error| bad(&error))?;
-    let (Some(store_id), Some(asked)) = (address.store_id, address.transport) else { return Ok(None) };
+    let (Some(store_id), Some(asked)) = (address.store_id, address.transport) else {
+        return Err(bad(&"Invalid path: a sync request has storeId and transport"));
+    };
     if asked != transport {
         let text = format!("transport={asked} is not asked for this way: ws by GET, http by POST");
-        return Err(refused(StatusCode::BAD_REQUEST, text));
+        return Err(bad(&text));
     }
     Name::new(&store_id).map_err(|error| bad(&error))?;
     let credential = credential(address.payload.as_deref()).map_err(|text| bad(&text))?;
     let access = match service(app).authority.admit(app.engine(), &store_id, &credential).await {
         Ok(access) => access,
-        Err(error @ Denied::Unavailable(_)) => {
-            return Err(refused(StatusCode::SERVICE_UNAVAILABLE, error.to_string()));
-        }
+        Err(error @ Denied::Unavailable(_)) => return Err(NotAdmitted::Unavailable(error.to_string())),
         Err(error) => return Err(bad(&error)),
     };
-    Ok(Some(Admitted { store_id, credential, access }))
+    Ok(Admitted { store_id, credential, access })
 }
 
 /// The payload is JSON that was percent-encoded twice, once by the client and once as a part of the address.
@@ -110,26 +118,24 @@ async fn socket(State(app): State<App>, uri: Uri, upgrade: Result<Upgrade, NoUpg
     if uri.query().is_none() {
         return "This is the sync endpoint: see docs/sync-protocol.md.\n".into_response();
     }
-    let admitted = match admit(&app, &uri, "ws").await {
-        Ok(Some(admitted)) => admitted,
-        Ok(None) => {
-            let text = "Invalid path: a sync request has storeId and transport".to_owned();
-            return Refused(StatusCode::BAD_REQUEST, text).into_response();
+    let Admitted { store_id, credential, access } = match admit(&app, &uri, "ws").await {
+        Ok(admitted) => admitted,
+        Err(NotAdmitted::Refused(response)) => return response,
+        Err(NotAdmitted::Unavailable(text)) => {
+            return Refused(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
         }
-        Err(response) => return response,
     };
     let Ok(upgrade) = upgrade else {
         let text = "transport=ws needs Upgrade: websocket".to_owned();
         return Refused(StatusCode::UPGRADE_REQUIRED, text).into_response();
     };
     let Some(place) = app.sockets().place() else { return no_place().into_response() };
-    let Admitted { store_id, credential, access } = admitted;
     let feed = match app.feeds().open(&app, &store_id).await {
         Ok(feed) => feed,
         Err(error) => return error.into_response(),
     };
-    let SyncService { authority, recheck, .. } = service(&app).clone();
-    let party = Party { store_id, credential, access, authority, recheck, feed };
+    let SyncService { authority, recheck, silence, .. } = service(&app).clone();
+    let party = Party { store_id, credential, access, authority, recheck, silence, feed };
     upgrade.answer(move |wire| sync::serve(app, wire, party, place))
 }
 
@@ -140,12 +146,9 @@ fn no_place() -> ApiError {
 /// `POST /sync`: one request, answered with an array.
 async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
     let admitted = match admit(&app, &uri, "http").await {
-        Ok(Some(admitted)) => admitted,
-        Ok(None) => {
-            let text = "Invalid path: a sync request has storeId and transport".to_owned();
-            return Refused(StatusCode::BAD_REQUEST, text).into_response();
-        }
-        Err(response) => return response,
+        Ok(admitted) => Ok(admitted),
+        Err(NotAdmitted::Refused(response)) => return response,
+        Err(NotAdmitted::Unavailable(text)) => Err(Failure::Unknown(text)),
     };
     let bad = |text: String| Refused(StatusCode::BAD_REQUEST, text).into_response();
     let AnyBody(body) = body;
@@ -160,21 +163,15 @@ async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
     let (Some(Frame::Request { id, ask }), None) = (frames.pop(), frames.pop()) else {
         return bad("the body is not one Request".to_owned());
     };
-    let Admitted { store_id, credential, access } = admitted;
-    let answer = match ask {
-        Ok(ask) => {
+    let body = match (admitted, ask) {
+        (Ok(Admitted { store_id, credential, access }), Ok(ask)) => {
             let pass = Pass::of_member(&store_id, credential, &access);
             sync::answer(&app, &store_id, pass, id, ask).await
         }
-        Err(error) => {
-            let failure = abide_links::sync::answer::Failure::Unknown(error.to_string());
-            Ok(Body::from(format!("[{}]", abide_links::sync::answer::failed(&id, &failure))))
-        }
+        (Err(failure), _) => sync::refused(&id, &failure),
+        (Ok(_), Err(error)) => sync::refused(&id, &Failure::Unknown(error.to_string())),
     };
-    match answer {
-        Ok(body) => with_cors(([(header::CONTENT_TYPE, "application/json")], body).into_response()),
-        Err(error) => with_cors(error.into_response()),
-    }
+    with_cors(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// `OPTIONS /sync`: pages of other sites may ask, if tokens are asked for; otherwise the guard lets them not come here.

@@ -18,21 +18,30 @@ use abide_store::view::ObjectView;
 use abide_store::{Answer, Read};
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 /// Entries that are kept.
 const RECENT_ENTRIES: usize = 2_048;
 /// And their bytes; the newest is always kept.
 const RECENT_BYTES: usize = 1024 * 1024;
+/// Bytes that are kept of all stores. A store that gets new entries while there are more keeps few.
+const ALL_BYTES: usize = 64 * 1024 * 1024;
+/// How many bytes are few.
+const FEW_BYTES: usize = 8 * 1024;
 
 /// The feeds of the stores that somebody reads live.
 #[derive(Default)]
 pub(crate) struct Feeds {
     // Locked for a map operation at a time.
     by_store: Mutex<HashMap<String, Weak<Feed>>>,
+    /// Bytes that all of them keep.
+    kept: Arc<AtomicUsize>,
 }
 
 impl Feeds {
@@ -42,6 +51,11 @@ impl Feeds {
             Some(_) => self.open(app, store_id).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Bytes of the ends of logs that are in memory.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed) as u64
     }
 
     /// The feed of a store, which is made if it does not exist.
@@ -54,7 +68,7 @@ impl Feeds {
             return Ok(feed);
         }
         feeds.retain(|_, feed| feed.strong_count() > 0);
-        let feed = Feed::follow(app, object, opened);
+        let feed = Feed::follow(app, object, opened, Arc::clone(&self.kept));
         feeds.insert(store_id.to_owned(), Arc::downgrade(&feed));
         Ok(feed)
     }
@@ -91,6 +105,8 @@ pub(crate) struct Feed {
     life: Incarnation,
     // Locked while a page is put together or entries come in, never over a wait.
     recent: Mutex<Recent>,
+    /// Bytes that all feeds keep.
+    kept: Arc<AtomicUsize>,
     tail: watch::Sender<Tail>,
     // Locked for a list operation at a time.
     readers: Mutex<Vec<Weak<AtomicI64>>>,
@@ -120,7 +136,7 @@ impl From<Over> for io::Error {
 }
 
 impl Feed {
-    fn follow(app: &App, object: ObjectKey, opened: Opened) -> Arc<Feed> {
+    fn follow(app: &App, object: ObjectKey, opened: Opened, kept: Arc<AtomicUsize>) -> Arc<Feed> {
         let Opened { backend_id, head, life } = opened;
         let follower = app.engine().follow(object.clone(), Seq(head));
         let feed = Arc::new(Feed {
@@ -128,6 +144,7 @@ impl Feed {
             backend_id,
             life,
             recent: Mutex::default(),
+            kept,
             tail: watch::channel(Tail { head, is_over: false }).0,
             readers: Mutex::default(),
             socket_share: app.sockets().pages().share(),
@@ -135,7 +152,8 @@ impl Feed {
             entry_bytes: AtomicUsize::new(0),
             follower: OnceLock::new(),
         });
-        let task = tokio::spawn(keep_up(Arc::downgrade(&feed), life, follower));
+        let sync = app.services().sync.as_ref().expect("feeds are there only with their service");
+        let task = tokio::spawn(keep_up(Arc::downgrade(&feed), life, follower, sync.kept_for));
         feed.follower.get_or_init(|| task.abort_handle());
         feed
     }
@@ -262,15 +280,25 @@ impl Feed {
             head = entry.seq.0;
             let item = Item::new(entry);
             recent.bytes += item.text.len();
+            self.kept.fetch_add(item.text.len(), Ordering::Relaxed);
             recent.items.push_back(item);
         }
-        while recent.items.len() > 1 && (recent.items.len() > RECENT_ENTRIES || recent.bytes > RECENT_BYTES) {
+        let is_much = self.kept.load(Ordering::Relaxed) > ALL_BYTES;
+        let most = if is_much { FEW_BYTES } else { RECENT_BYTES };
+        while recent.items.len() > 1 && (recent.items.len() > RECENT_ENTRIES || recent.bytes > most) {
             let oldest = recent.items.pop_front().map_or(0, |item| item.text.len());
             recent.bytes -= oldest;
+            self.kept.fetch_sub(oldest, Ordering::Relaxed);
         }
         recent.page = None;
         self.tail.send_replace(Tail { head, is_over: false });
         true
+    }
+
+    /// Keeps nothing: nobody has wanted it for a while.
+    fn forget(&self) {
+        let Recent { bytes, .. } = std::mem::take(&mut *lock(&self.recent));
+        self.kept.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     fn end(&self) {
@@ -280,6 +308,7 @@ impl Feed {
 
 impl Drop for Feed {
     fn drop(&mut self) {
+        self.forget();
         if let Some(follower) = self.follower.get() {
             follower.abort();
         }
@@ -287,9 +316,19 @@ impl Drop for Feed {
 }
 
 /// Brings what is appended to the feed for as long as somebody holds it.
-async fn keep_up(feed: Weak<Feed>, life: Incarnation, mut follower: LogFollower) {
+/// What came is forgotten when nothing more does: whoever is behind then reads the store.
+async fn keep_up(feed: Weak<Feed>, life: Incarnation, mut follower: LogFollower, kept_for: Duration) {
     loop {
-        let entries = follower.next().await;
+        let entries = {
+            let mut next = pin!(follower.next());
+            match timeout(kept_for, &mut next).await {
+                Ok(entries) => entries,
+                Err(_) => {
+                    feed.upgrade().inspect(|feed| feed.forget());
+                    next.await
+                }
+            }
+        };
         let Some(feed) = feed.upgrade() else { return };
         let goes_on = match entries {
             Ok(entries) => follower.life() == Some(life) && feed.extend(&entries),

@@ -4,7 +4,8 @@ use crate::access::{Caller, Credentials};
 use crate::app::App;
 use crate::error::ApiError;
 use crate::role::Role;
-use crate::sync::{Pass, denied};
+use crate::sync::Pass;
+use crate::sync::denied::{denied, forbidden};
 use abide_core::name::Name;
 use abide_links::auth::{Access, Authority, Credential, Denied};
 use axum::extract::FromRequestParts;
@@ -58,8 +59,9 @@ impl Member {
             // It is one of the server's own, which is good for other routes.
             Denied::BadToken(_) | Denied::NoTokens if self.caller.0 > Role::Anyone => {
                 let role = self.caller.0;
-                let reason = format!("a token of the server with the role {role} opens no store: admin does");
-                denied(&Denied::BadToken(reason))
+                forbidden(format!(
+                    "Access denied: a token of the server with the role {role} opens no store: admin does"
+                ))
             }
             error => denied(&error),
         }

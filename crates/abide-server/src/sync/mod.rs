@@ -14,10 +14,9 @@ mod stream;
 mod upgrade;
 mod wire;
 
-pub(crate) use denied::denied;
 pub(crate) use feed::{Feed, Feeds};
 pub(crate) use member::Member;
-pub(crate) use one_request::answer;
+pub(crate) use one_request::{answer, refused};
 pub(crate) use pass::Pass;
 pub(crate) use socket::{Party, serve};
 pub(crate) use sockets::Sockets;

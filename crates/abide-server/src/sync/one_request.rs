@@ -1,29 +1,23 @@
 //! The protocol over HTTP: one request, answered with an array.
 
-use super::feed::{Feed, Over};
+use super::feed::Feed;
 use super::live_pull::{NotBegun, PAGE_BYTES_MAX, begins_after};
 use super::page_room::Taken;
 use super::pass::Pass;
 use super::push_end::{PushEnd, push_to};
 use crate::app::App;
-use crate::code::ErrorCode;
-use crate::error::{ApiError, stopping};
+use crate::error::stopping;
 use abide_links::sync::answer::{self, Failure};
-use abide_links::sync::frame::{Ask, Pull, RequestId};
+use abide_links::sync::frame::{Ask, Cursor, Pull, RequestId};
 use abide_links::sync::page::Page;
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use std::io;
 use std::sync::Arc;
 
-/// The answer's body.
-pub(crate) async fn answer(
-    app: &App,
-    store_id: &str,
-    pass: Pass,
-    id: RequestId,
-    ask: Ask,
-) -> Result<Body, ApiError> {
+/// The answer's body: always frames. A client that gets anything else takes it for a defect of itself and ends, while one that is
+/// told what failed asks again.
+pub(crate) async fn answer(app: &App, store_id: &str, pass: Pass, id: RequestId, ask: Ask) -> Body {
     let own = |asked: &str| {
         let message = format!("the request is for the store {asked:?}, and its address for {store_id:?}");
         if asked == store_id { Ok(()) } else { Err(Failure::Unknown(message)) }
@@ -35,25 +29,37 @@ pub(crate) async fn answer(
             Ok(()) => match push_to(app.engine(), store_id, push).await {
                 PushEnd::Durable => Ok(answer::pushed(&id)),
                 PushEnd::Failed(failure) => Err(failure),
-                PushEnd::Stopping => return Err(stopping()),
+                PushEnd::Stopping => Err(Failure::Unknown(stopping().message().to_owned())),
             },
         },
         Ask::Pull(Pull { store_id: asked, cursor, .. }) => match own(&asked) {
             Err(failure) => Err(failure),
-            Ok(()) => {
-                let feed = app.feeds().open(app, store_id).await?;
-                match begins_after(app, &feed, cursor.as_ref()).await {
-                    Ok(after) => return Ok(pages(app.clone(), feed, pass, id, after)),
-                    Err(NotBegun::Failed(failure)) => Err(failure),
-                    Err(NotBegun::Away(Over)) => {
-                        return Err(ApiError::new(ErrorCode::StoreUnavailable, "the log cannot be read now"));
-                    }
-                }
-            }
+            Ok(()) => match begun(app, store_id, cursor.as_ref()).await {
+                Ok((feed, after)) => return pages(app.clone(), feed, pass, id, after),
+                Err(failure) => Err(failure),
+            },
         },
     };
-    let exit = done.unwrap_or_else(|failure| answer::failed(&id, &failure));
-    Ok(Body::from(format!("[{exit}]")))
+    match done {
+        Ok(exit) => Body::from(format!("[{exit}]")),
+        Err(failure) => refused(&id, &failure),
+    }
+}
+
+/// The body that says why a request failed.
+pub(crate) fn refused(id: &RequestId, failure: &Failure) -> Body {
+    Body::from(format!("[{}]", answer::failed(id, failure)))
+}
+
+/// The log of a pull, and where it begins.
+async fn begun(app: &App, store_id: &str, cursor: Option<&Cursor>) -> Result<(Arc<Feed>, i64), Failure> {
+    let opened = app.feeds().open(app, store_id).await;
+    let feed = opened.map_err(|error| Failure::Unknown(error.message().to_owned()))?;
+    match begins_after(app, &feed, cursor).await {
+        Ok(after) => Ok((feed, after)),
+        Err(NotBegun::Failed(failure)) => Err(failure),
+        Err(NotBegun::Away(over)) => Err(Failure::Unknown(io::Error::from(over).to_string())),
+    }
 }
 
 /// A pull that is under way: its pages are written as the client takes them.
@@ -80,14 +86,13 @@ fn pages(app: App, feed: Arc<Feed>, pass: Pass, id: RequestId, after: i64) -> Bo
     let pages = Pages { app, feed, pass, id, after, until, state: State::First };
     Body::from_stream(stream::unfold(pages, |mut pages| async move {
         let part = pages.next().await?;
-        Some((part, pages))
+        Some((Ok::<Bytes, io::Error>(part), pages))
     }))
 }
 
 impl Pages {
-    /// The next part of the body. If the log cannot or may not be read any more the body breaks off, and
-    /// the client asks again.
-    async fn next(&mut self) -> Option<io::Result<Bytes>> {
+    /// The next part of the body. If the log cannot or may not be read any more, the pull ends with that.
+    async fn next(&mut self) -> Option<Bytes> {
         let before = match self.state {
             State::First => "[",
             State::Next => ",",
@@ -97,7 +102,8 @@ impl Pages {
             Ok(found) => found,
             Err(error) => {
                 self.state = State::Ended;
-                return Some(Err(error));
+                let exit = answer::failed(&self.id, &Failure::Unknown(error.to_string()));
+                return Some(format!("{before}{exit}]").into());
             }
         };
         self.after = page.last;
@@ -114,7 +120,7 @@ impl Pages {
             part.push(']');
             self.state = State::Ended;
         }
-        Some(Ok(room.until_sent(part)))
+        Some(room.until_sent(part))
     }
 
     async fn page(&mut self) -> io::Result<(Page, Taken)> {

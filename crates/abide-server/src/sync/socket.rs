@@ -9,6 +9,7 @@ use super::page_room::Taken;
 use super::push_end::{PushEnd, push_to};
 use super::wire::Wire;
 use crate::app::App;
+use crate::services::Silence;
 use abide_core::time::Time;
 use abide_links::auth::{Access, Authority, Credential, Denied};
 use abide_links::sync::Push;
@@ -34,12 +35,6 @@ const PULLS: usize = 16;
 const PUSHES_WAITING: usize = 16;
 /// Bytes of the frames that brought them; nor past this.
 const BYTES_WAITING: usize = FRAME_BYTES;
-/// Silence after which a client is asked for a sign of life.
-const PING_AFTER: Duration = Duration::from_secs(30);
-/// Silence after which a client counts as gone: it should have pinged several times, and been pinged twice.
-const SILENCE: Duration = Duration::from_secs(90);
-/// How long a client may take to take a frame.
-const TAKES_A_FRAME: Duration = Duration::from_secs(60);
 
 /// Who is at the other end, and of which store.
 pub(crate) struct Party {
@@ -49,6 +44,7 @@ pub(crate) struct Party {
     pub(crate) authority: Arc<Authority>,
     /// How often it is asked again.
     pub(crate) recheck: Duration,
+    pub(crate) silence: Silence,
     pub(crate) feed: Arc<Feed>,
 }
 
@@ -322,13 +318,13 @@ impl Socket {
         let sent = self.wire.send_parts([&before, &page.text, after]);
         tokio::select! {
             biased;
-            sent = taken_in_time(sent) => sent,
+            sent = taken_within(self.party.silence.takes_a_frame, sent) => sent,
             () = room.is_due() => Err(End::Gone),
         }
     }
 
     async fn send(&mut self, text: String) -> Result<(), End> {
-        taken_in_time(self.wire.send(text)).await
+        taken_within(self.party.silence.takes_a_frame, self.wire.send(text)).await
     }
 
     fn still_allowed(&self) -> Result<(), End> {
@@ -342,7 +338,7 @@ impl Socket {
 
     fn next_look(&self) -> Instant {
         let left = |until: Time| until.since(self.app.engine().now()).max(0).unsigned_abs();
-        let every = self.party.recheck.min(PING_AFTER);
+        let every = self.party.recheck.min(self.party.silence.ping_after);
         let expires = self.party.access.until.map_or(every, |until| Duration::from_millis(left(until)));
         Instant::now() + expires.min(every)
     }
@@ -356,12 +352,13 @@ impl Socket {
             Err(Denied::Unavailable(_)) => {}
             Err(reason) => return Err(denied(&reason)),
         }
+        let Silence { ping_after, gone_after, takes_a_frame } = self.party.silence;
         let silent_for = self.heard_at.elapsed();
-        if silent_for >= SILENCE {
+        if silent_for >= gone_after {
             return Err(close(CloseCode::Away, "nothing was heard for too long"));
         }
-        if silent_for >= PING_AFTER {
-            taken_in_time(self.wire.ping()).await?;
+        if silent_for >= ping_after {
+            taken_within(takes_a_frame, self.wire.ping()).await?;
         }
         Ok(())
     }
@@ -383,8 +380,11 @@ fn broken(error: &Error) -> End {
 }
 
 /// A client that does not take what it is sent is gone.
-async fn taken_in_time(sending: impl Future<Output = Result<(), Error>>) -> Result<(), End> {
-    match tokio::time::timeout(TAKES_A_FRAME, sending).await {
+async fn taken_within(
+    patience: Duration,
+    sending: impl Future<Output = Result<(), Error>>,
+) -> Result<(), End> {
+    match tokio::time::timeout(patience, sending).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) | Err(_) => Err(End::Gone),
     }

@@ -15,6 +15,8 @@ function el(tag, props = {}, ...children) {
 
 const badge = (word) => el("span", { className: "badge", data: { state: word } }, word);
 const clock = (ms) => new Date(ms).toLocaleTimeString();
+/** When something was, with the day at a closer look. */
+const moment = (ms) => el("time", { title: new Date(ms).toLocaleString() }, clock(ms));
 const span = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
 const empty = (text) => el("p", { className: "empty" }, text);
 
@@ -31,7 +33,7 @@ function headers() {
   return token ? { authorization: `Bearer ${token}` } : {};
 }
 
-async function ask(path, { method = "GET", body, more = {} } = {}) {
+async function ask(path, { method = "GET", body, more = {}, unauthorized = wantToken } = {}) {
   const init = { method, headers: { ...headers(), ...more } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
@@ -39,7 +41,7 @@ async function ask(path, { method = "GET", body, more = {} } = {}) {
   }
   const reply = await fetch(path, init);
   const answer = await reply.json().catch(() => null);
-  if (reply.status === 401) wantToken();
+  if (reply.status === 401) unauthorized();
   if (!reply.ok) throw new Refused(reply.status, answer);
   return answer;
 }
@@ -140,7 +142,7 @@ async function jobRow(job) {
   const button = state === "done" ? null : actButton(verb, `${verb} job ${id}`, `job ${id}`, `/v1/jobs/${id}/${verb}`);
   return el("li", { data: { job: id } },
     el("div", { className: "head" }, el("h3", {}, `${id} · ${queue} · ${kind}`), badge(state),
-      el("time", { title: new Date(job.updated_at).toLocaleString() }, clock(job.updated_at)), button),
+      moment(job.updated_at), button),
     payload === null ? null : el("code", {}, JSON.stringify(payload).slice(0, 300)), await whyOf(job));
 }
 
@@ -160,7 +162,7 @@ async function showDead() {
   const [{ dead }, jobs] = await Promise.all([ask("/v1/dead?limit=20"), jobRows({ state: "failed", limit: "20" })]);
   const letters = dead.map(({ id, kind, name, event, error, died_at: at }) => el("li", { data: { dead: id } },
     el("div", { className: "head" }, el("h3", {}, `${kind}/${name} · ${event}`),
-      el("time", { title: new Date(at).toLocaleString() }, clock(at)),
+      moment(at),
       actButton("replay", `replay dead letter ${id}`, `dead ${id}`, `/v1/dead/${id}/replay`)),
     el("p", { className: "error" }, error)));
   const rows = [...letters, ...jobs];
@@ -179,11 +181,14 @@ async function showObjects() {
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
     el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),
       el("span", { className: "hint" }, version === null ? "deleted" : `version ${version}`),
-      el("time", { title: new Date(at).toLocaleString() }, clock(at)))));
+      moment(at))));
   fill("object-list", rows, "No object yet.");
 }
 
 const coordinator = () => `/coordinator/${encodeURIComponent($("name").value.trim())}`;
+
+/** What something says for machines, within reason. */
+const json = (value) => el("code", {}, JSON.stringify(value).slice(0, 1000));
 
 function itemRow(item) {
   const [first] = item.timestamps;
@@ -191,12 +196,13 @@ function itemRow(item) {
   return el("li", { data: { item: item.id } },
     el("div", { className: "head" }, el("h3", {}, item.id.slice(0, 8)), badge(item.status),
       el("span", { className: "hint" }, item.mode === "direct" ? "direct" : "by queue"),
-      el("time", { title: new Date(item.createdAt).toLocaleString() }, clock(item.createdAt)),
+      el("span", { className: "hint times" }, "created ", moment(item.createdAt), ", updated ", moment(item.updatedAt)),
       item.timeTaken === undefined ? null : el("span", { className: "hint total" }, `total ${span(item.timeTaken)}`)),
     el("p", { className: "said" }, item.payload.message),
+    el("p", { className: "hint payload" }, "payload ", json(item.payload)),
     item.error ? el("p", { className: "error" }, item.error) : null,
     item.deadLetter ? el("p", { className: "hint" }, `dead letter: job ${item.deadLetter.job}, ${item.deadLetter.reason}`) : null,
-    item.result === undefined ? null : el("p", { className: "hint" }, item.result?.message ?? JSON.stringify(item.result)),
+    item.result === undefined ? null : el("p", { className: "hint result" }, "result ", json(item.result)),
     el("ul", { className: "stamps" }, ...stamps));
 }
 
@@ -334,25 +340,30 @@ function take(word, data) {
   }
 }
 
-/** Follows the feed. EventSource cannot send a token, so the stream is read by hand. */
-async function follow(last) {
-  const reply = await fetch("/v1/events", { headers: last ? { ...headers(), "last-event-id": last } : headers() });
-  if (reply.status === 401) wantToken();
+/** What a stream of events says, one after the other. EventSource cannot send a token, so the stream is read by hand. */
+async function* events(reply) {
   if (!reply.ok) throw new Refused(reply.status, await reply.json().catch(() => null));
-  state("live");
   const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) return last;
+    if (done) return;
     const parts = (rest + value).split("\n\n");
     rest = parts.pop();
-    for (const part of parts) {
-      const said = Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s).slice(0, 2)));
-      if (said.event) take(said.event, JSON.parse(said.data));
-      last = said.id ?? last;
-    }
+    for (const part of parts) yield Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s).slice(0, 2)));
   }
+}
+
+/** Follows the feed. */
+async function follow(last) {
+  const reply = await fetch("/v1/events", { headers: last ? { ...headers(), "last-event-id": last } : headers() });
+  if (reply.status === 401) wantToken();
+  if (reply.ok) state("live");
+  for await (const said of events(reply)) {
+    if (said.event) take(said.event, JSON.parse(said.data));
+    last = said.id ?? last;
+  }
+  return last;
 }
 
 function state(word) {
@@ -394,4 +405,4 @@ setInterval(() => want("queues"), 10_000);
 addMessage();
 stayLive();
 
-export { $, act, ask, badge, changes, clock, complain, el, fill, headers, resets, views, want };
+export { $, act, ask, badge, changes, clock, complain, el, events, fill, headers, resets, views, want };

@@ -1,5 +1,5 @@
 // The links of a store on the page: saved, shown with what was found about them, and processed again.
-import { $, act, ask, badge, changes, clock, complain, el, fill, views, want } from "./app.js";
+import { $, act, ask, badge, changes, clock, complain, el, events, fill, views, want } from "./app.js";
 
 /** Links that are shown at first, and as many more at a time. */
 const SHOWN = 20;
@@ -13,10 +13,40 @@ const store = () => $("links-store").value.trim();
 /** What lets somebody into stores that are an organization's: kept until the page is closed. */
 const CREDENTIAL = "links-credential";
 
+const credential = () => sessionStorage.getItem(CREDENTIAL);
+const showing = () => (credential() ? { authorization: `Bearer ${credential()}` } : {});
+
 function askStore(path, init = {}) {
-  const credential = sessionStorage.getItem(CREDENTIAL);
-  const shown = credential ? { authorization: `Bearer ${credential}` } : {};
-  return ask(path, { ...init, more: { "x-livestore-store-id": store(), ...shown } });
+  return ask(path, { ...init, more: { "x-livestore-store-id": store(), ...showing() }, unauthorized: wantCredential });
+}
+
+function wantCredential() {
+  $("links-credential-form").hidden = false;
+}
+
+/** Ends the tail that is followed; null if there is none. */
+let leave = null;
+
+/** Members may not read the feed of the server, and follow the log of their store. */
+async function stayLive() {
+  leave?.abort();
+  const mine = (leave = new AbortController());
+  while (credential() && store() && !mine.signal.aborted) {
+    try {
+      const path = `/sync/${encodeURIComponent(store())}/tail`;
+      const tail = events(await fetch(path, { headers: showing(), signal: mine.signal }));
+      for await (const { event, data } of tail) {
+        if (event === "denied") return;
+        if (!data) continue;
+        want("links");
+        // What is in the log is among the links a moment later.
+        setTimeout(() => want("links"), 1500);
+      }
+    } catch (error) {
+      if ([401, 403].includes(error.status)) return;
+    }
+    if (!mine.signal.aborted) await new Promise((resume) => setTimeout(resume, 2000));
+  }
 }
 
 /** Addresses come from data: only those of the web are followed. */
@@ -85,8 +115,8 @@ async function showLinks() {
     fill("link-list", links.map(linkRow), "No link fits.");
     $("links-credential-form").hidden = true;
   } catch (error) {
-    if (error.status !== 403) throw error;
-    $("links-credential-form").hidden = false;
+    if (![401, 403].includes(error.status)) throw error;
+    wantCredential();
     $("links-more").hidden = true;
     $("links-count").textContent = "";
     fill("link-list", [], error.message);
@@ -119,10 +149,11 @@ changes.push(({ kind, name }) => {
 $("links-form").addEventListener("submit", save);
 $("links-credential-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  const credential = $("links-credential").value.trim();
-  if (credential) sessionStorage.setItem(CREDENTIAL, credential);
+  const given = $("links-credential").value.trim();
+  if (given) sessionStorage.setItem(CREDENTIAL, given);
   else sessionStorage.removeItem(CREDENTIAL);
   $("links-credential").value = "";
+  stayLive();
   want("links");
 });
 $("links-more").addEventListener("click", () => {
@@ -134,5 +165,7 @@ const begin = () => {
   want("links");
 };
 for (const id of ["links-store", "links-state"]) $(id).addEventListener("change", begin);
+$("links-store").addEventListener("change", stayLive);
 $("links-search").addEventListener("input", begin);
 want("links");
+stayLive();

@@ -135,6 +135,7 @@ fn answers_about_jobs_are_as_documented() {
         &at("progress"),
         &say(json!({ "progress": { "waits": "for paper" } })),
     );
+    judge.ask("POST", "/v1/jobs/{job}/vacate", &at("vacate"), &say(json!({})));
     let limited = r#"{"queue":"q","kind":"k","limit_keys":["host:a"]}"#;
     judge.ask("POST", jobs, jobs, limited);
     for n in 1..=6 {

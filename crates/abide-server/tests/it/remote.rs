@@ -170,6 +170,7 @@ fn a_wrong_token_changes_nothing() {
     for (verb, more) in [
         ("heartbeat", json!({})),
         ("progress", json!({ "progress": 1 })),
+        ("vacate", json!({})),
         ("finish", json!({ "end": "done" })),
     ] {
         let reply = say(&server, &lease, verb, more);
@@ -189,6 +190,20 @@ fn a_cancelled_job_hears_of_it_at_its_heartbeat() {
     assert_eq!(server.ok(&format!("POST /v1/jobs/{job}/cancel"), "")["state"], json!("running"));
     assert_eq!(say(&server, &lease, "heartbeat", json!({})).json()["cancel_asked"], json!(true));
     assert_eq!(say(&server, &lease, "finish", json!({ "end": "done" })).json()["state"], json!("cancelled"));
+}
+
+#[test]
+fn a_worker_that_is_through_with_a_host_lets_the_next_have_it() {
+    let server = Server::start();
+    server.ok("PUT /v1/limits/host:a", r#"{"concurrency":1}"#);
+    let limited = json!({ "limit_keys": ["host:a"] });
+    let [first, second] = [(); 2].map(|()| enqueue(&server, &limited));
+    let held = lease(&server);
+    assert_eq!(server.ok("POST /v1/lease", &ask(0)), json!({ "leases": [] }));
+    let vacated = say(&server, &held, "vacate", json!({}));
+    assert_eq!((vacated.status, vacated.json()), (200, json!({ "job": first, "attempt": 1 })));
+    assert_eq!(lease(&server)["job"], json!(second));
+    assert_eq!(say(&server, &held, "finish", json!({ "end": "done" })).json()["state"], json!("done"));
 }
 
 #[test]

@@ -110,6 +110,7 @@ fn pipeline(registry: &mut Registry, files: &std::path::Path) -> abide_server::P
         describe: None,
         ocr_slots: 1,
         organizer_url: String::new(),
+        organizer_token: None,
         services: abide_pipeline::ServiceUrls::default(),
         ocr_text_token_threshold: 10_000,
     };
@@ -138,13 +139,14 @@ fn fetcher() -> Fetcher {
 }
 
 pub(crate) fn sync_service(authority: Authority) -> SyncService {
-    SyncService { authority: Arc::new(authority), max_sockets: SOCKETS, recheck: RECHECK }
+    SyncService::new(authority, SOCKETS, RECHECK)
 }
 
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) services: Services,
+    engine: Engine,
     runtime: Runtime,
     running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
     /// Removed with the server.
@@ -216,7 +218,7 @@ impl Server {
         let runtime = Runtime::new().expect("as the test made it");
         let directory = tempfile::tempdir().expect("as the test made it");
         let files = directory.path().to_owned();
-        let (address, services, shutdown, served) = runtime.block_on(async move {
+        let (address, services, engine, shutdown, served) = runtime.block_on(async move {
             let mut registry = Registry::new();
             registry.object(Toy).expect("as the test made it");
             registry.object(Secret).expect("as the test made it");
@@ -253,10 +255,23 @@ impl Server {
                 Services { entities: Some(entities), organizer, pipeline, collections, ..services };
             let options =
                 ServerOptions { max_body_bytes: BODY_BYTES, services: services.clone(), admission, bounds };
-            let served = tokio::spawn(serve(listener, engine, options, async move { drop(told.await) }));
-            (address, services, shutdown, served)
+            let serving = serve(listener, engine.clone(), options, async move { drop(told.await) });
+            let served = tokio::spawn(serving);
+            (address, services, engine, shutdown, served)
         });
-        Server { address, services, runtime, running: Some((shutdown, served)), _directory: directory }
+        Server {
+            address,
+            services,
+            engine,
+            runtime,
+            running: Some((shutdown, served)),
+            _directory: directory,
+        }
+    }
+
+    /// Stops the engine under the server, which goes on answering.
+    pub(crate) fn stop_engine(&self) {
+        self.runtime.block_on(self.engine.clone().stop());
     }
 
     pub(crate) fn client(&self) -> Client {

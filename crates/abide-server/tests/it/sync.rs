@@ -315,15 +315,18 @@ fn a_stopping_server_closes_sockets_with_1012() {
     stopped();
 }
 
-/// A store that cannot say anything about objects while it is blind.
-struct Blind {
-    store: MemoryStore,
-    is_blind: Arc<AtomicBool>,
+/// A store that cannot read some things while it is blind.
+pub(crate) struct Blind {
+    pub(crate) store: MemoryStore,
+    pub(crate) is_blind: Arc<AtomicBool>,
+    /// To what.
+    pub(crate) to: fn(&Read) -> bool,
 }
 
 struct BlindReader {
     reader: Box<dyn Reader>,
     is_blind: Arc<AtomicBool>,
+    to: fn(&Read) -> bool,
 }
 
 impl Store for Blind {
@@ -333,7 +336,7 @@ impl Store for Blind {
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         let (reader, is_blind) = (self.store.reader()?, Arc::clone(&self.is_blind));
-        Ok(Box::new(BlindReader { reader, is_blind }))
+        Ok(Box::new(BlindReader { reader, is_blind, to: self.to }))
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {
@@ -343,7 +346,7 @@ impl Store for Blind {
 
 impl Reader for BlindReader {
     fn read(&mut self, now: Time, read: &Read) -> Result<Answer, StoreError> {
-        if matches!(read, Read::Object(_)) && self.is_blind.load(Ordering::SeqCst) {
+        if (self.to)(read) && self.is_blind.load(Ordering::SeqCst) {
             return Err(StoreError::Unavailable("for a while".to_owned()));
         }
         self.reader.read(now, read)
@@ -353,7 +356,8 @@ impl Reader for BlindReader {
 #[test]
 fn a_pull_that_cannot_begin_closes_the_socket_so_that_its_client_comes_back() {
     let is_blind = Arc::new(AtomicBool::new(false));
-    let server = Server::over(Blind { store: MemoryStore::new(), is_blind: Arc::clone(&is_blind) });
+    let to = |read: &Read| matches!(read, Read::Object(_));
+    let server = Server::over(Blind { store: MemoryStore::new(), is_blind: Arc::clone(&is_blind), to });
     let mut wire = Wire::open(&server, "s");
     fill(&mut wire, "s", 1, 3);
     let mut other = Wire::open(&server, "s");

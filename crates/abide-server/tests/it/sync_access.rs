@@ -122,9 +122,9 @@ fn no_sync_route_shows_a_store_to_another_organization() {
     for route in routes(&services()).iter().filter(|route| route.path.starts_with("/sync/{store}")) {
         assert_eq!(route.role, Role::Anyone);
         let line = format!("{} {}", route.method, route.path.replace("{store}", "acme"));
-        for headers in [vec![("Authorization", stranger.as_str())], vec![]] {
+        for (headers, status) in [(vec![("Authorization", stranger.as_str())], 403), (vec![], 401)] {
             let reply = server.client().request(&line, &headers, body).unwrap();
-            assert!(reply.status == 403 && reply.body.contains("Access denied"), "{line}: {reply}");
+            assert!(reply.status == status && reply.body.contains("Access denied"), "{line}: {reply}");
         }
         tried += 1;
     }
@@ -154,9 +154,12 @@ fn no_links_route_shows_a_store_to_another_organization() {
         let query = if route.path == "/links/api/metadata" { "?url=http://localhost/" } else { "" };
         let line = format!("{} {}{query}", route.method, route.path.replace("{id}", "a"));
         let store = ("x-livestore-store-id", "acme");
-        for headers in [vec![("Authorization", stranger.as_str()), store], vec![store], vec![]] {
+        let shown = vec![("Authorization", stranger.as_str()), store];
+        for (headers, status, code) in
+            [(shown, 403, "access_denied"), (vec![store], 401, "unauthorized"), (vec![], 401, "unauthorized")]
+        {
             let reply = server.client().request(&line, &headers, body(route.path)).unwrap();
-            assert!(reply.status == 403 && reply.body.contains("access_denied"), "{line}: {reply}");
+            assert!(reply.status == status && reply.body.contains(code), "{line}: {reply}");
         }
         tried += 1;
     }
@@ -188,7 +191,7 @@ fn an_api_key_opens_its_organization_by_every_door_until_it_is_revoked() {
     server.ok_as_admin(&format!("DELETE /links/keys/{id}"), "");
     assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1008), "an open socket is asked again");
     for line in ["GET /sync/acme", "GET /links/api/links"] {
-        assert_eq!(server.ask_as(key, line, "").status, 403, "{line}");
+        assert_eq!(server.ask_as(key, line, "").status, 401, "{line}");
     }
     assert_eq!(Wire::with(&server, &query("acme")).err().map(|refused| refused.0), Some(400));
 }
@@ -231,7 +234,7 @@ fn tokens_of_the_server_open_stores_only_to_admins() {
         }
     }
     assert_eq!(server.ask_as(LOCAL_TOKEN, "GET /v1/objects/sync/acme/log", "").status, 200);
-    assert_eq!(server.ask("GET /sync/acme", "").status, 403);
+    assert_eq!(server.ask("GET /sync/acme", "").status, 401);
 }
 
 #[test]
@@ -275,10 +278,10 @@ fn a_token_that_is_signed_with_a_private_key_is_checked_with_its_public_key() {
     let signed = |org| sign_with_private_key(&claims(org), PRIVATE_KEY.as_bytes()).expect("a private key");
     assert_eq!(server.ask_as(&signed("acme"), "GET /links/api/links", "").status, 200);
     assert_eq!(server.ask_as(&signed("other"), "GET /sync/acme", "").status, 403);
-    assert_eq!(server.ask_as(&token(&claims("acme")), "GET /sync/acme", "").status, 403);
+    assert_eq!(server.ask_as(&token(&claims("acme")), "GET /sync/acme", "").status, 401);
     // The public key is no secret: who signs with it as one has signed nothing.
     let confused = sign_with_secret(&claims("acme"), PUBLIC_KEY).expect("claims that can be signed");
-    assert_eq!(server.ask_as(&confused, "GET /sync/acme", "").status, 403);
+    assert_eq!(server.ask_as(&confused, "GET /sync/acme", "").status, 401);
 }
 
 #[test]

@@ -56,10 +56,14 @@ struct Clients {
 }
 
 impl Clients {
-    /// None if they cannot run here.
+    /// On sockets; none if they cannot run here.
     fn start(scenario: &str, server: &Server, payload: Option<&Value>) -> Option<Clients> {
+        Clients::over("ws", scenario, server, payload)
+    }
+
+    fn over(transport: &str, scenario: &str, server: &Server, payload: Option<&Value>) -> Option<Clients> {
         let mut node = Command::new("node");
-        node.args(["--experimental-websocket", "client.mjs", scenario]).current_dir(installed()?);
+        node.args(["--experimental-websocket", "client.mjs", transport, scenario]).current_dir(installed()?);
         node.arg(format!("http://{}/sync", server.address)).args(payload.map(Value::to_string));
         let pipes = node.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = pipes.spawn().expect("npm ran, so node does");
@@ -118,6 +122,18 @@ fn clients_converge_over_sockets() {
     assert_eq!(clients.end().as_array().map(Vec::len), Some(21));
     let events = server.ask("GET /sync/acme/events", "").body;
     assert_eq!(events.lines().filter(|line| line.contains("v1.LinkCreated")).count(), 21, "{events}");
+}
+
+#[test]
+fn clients_converge_over_http_also_with_one_on_a_socket() {
+    let server = Server::start();
+    let Some(clients) = Clients::over("http", "converge", &server, None) else { return };
+    assert_eq!(clients.end().as_array().map(Vec::len), Some(21));
+    let events = server.ask("GET /sync/acme/events", "").body;
+    assert_eq!(events.lines().filter(|line| line.contains("v1.LinkCreated")).count(), 21, "{events}");
+    let server = Server::start();
+    let Some(clients) = Clients::over("http", "beside", &server, None) else { return };
+    assert_eq!(clients.end(), json!(["by-http", "by-socket"]));
 }
 
 #[test]

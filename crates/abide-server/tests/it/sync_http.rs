@@ -1,8 +1,13 @@
 //! The sync protocol over HTTP, and a store's log for other programs.
 
 use crate::server::Server;
+use crate::sync::Blind;
 use crate::wire::{Wire, event};
+use abide_store::Read;
+use abide_store::memory::MemoryStore;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn ask(server: &Server, request: &Value) -> Value {
     server.ok("POST /sync?storeId=s&transport=http", &request.to_string())
@@ -142,4 +147,42 @@ fn a_pull_over_http_gets_every_page_at_once_and_an_export_every_event() {
         })
         .collect();
     assert_eq!(lines, expected);
+}
+
+/// That a request failed in the one form that clients of HTTP outlast, after whatever came before.
+fn fails(server: &Server, request: &Value, says: &str) {
+    let frames = ask(server, request);
+    let exit = &frames.as_array().expect("frames").last().expect("an end")["exit"];
+    assert_eq!(exit["cause"]["error"]["_tag"], "UnknownError", "{frames}");
+    assert!(
+        exit["cause"]["error"]["cause"]["message"].as_str().is_some_and(|m| m.contains(says)),
+        "{frames}"
+    );
+}
+
+#[test]
+fn a_log_that_cannot_be_read_now_is_told_of_in_frames() {
+    let pull = request("SyncHttpRpc.Pull", json!({"storeId": "s", "cursor": {"_tag": "None"}}));
+    let to_objects: fn(&Read) -> bool = |read| matches!(read, Read::Object(_));
+    let to_logs: fn(&Read) -> bool = |read| matches!(read, Read::Log { .. });
+    for to in [to_objects, to_logs] {
+        let is_blind = Arc::new(AtomicBool::new(false));
+        let server = Server::over(Blind { store: MemoryStore::new(), is_blind: Arc::clone(&is_blind), to });
+        let append = json!({"events": [{"name": "n"}], "clientId": "c", "sessionId": "s", "key": "k"});
+        server.ok("POST /sync/s/events", &append.to_string());
+        is_blind.store(true, Ordering::SeqCst);
+        fails(&server, &pull, "cannot be read now");
+        is_blind.store(false, Ordering::SeqCst);
+        assert_eq!(ask(&server, &pull)[1]["exit"]["_tag"], "Success");
+    }
+}
+
+#[test]
+fn requests_to_an_engine_that_stops_are_answered_in_frames() {
+    let server = Server::start();
+    server.stop_engine();
+    let batch = json!({"storeId": "s", "batch": [event(1, "n")], "backendId": {"_tag": "None"}});
+    fails(&server, &request("SyncHttpRpc.Push", batch), "stopping");
+    let pull = json!({"storeId": "s", "cursor": {"_tag": "None"}});
+    fails(&server, &request("SyncHttpRpc.Pull", pull), "stopping");
 }

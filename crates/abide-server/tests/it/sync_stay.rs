@@ -2,12 +2,13 @@
 
 use crate::client::Client;
 use crate::server::{LOCAL_TOKEN, SOCKETS, Server, every_service, sync_service};
-use crate::wire::Wire;
+use crate::wire::{Wire, event};
 use abide_engine::machine::MachineOptions;
 use abide_links::auth::Authority;
-use abide_server::{Admission, Services, WithoutToken};
+use abide_server::{Admission, Services, Silence, SyncService, WithoutToken};
 use abide_store::memory::MemoryStore;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn checked() -> Server {
     let sync = sync_service(Authority::Checked { tokens: None });
@@ -155,4 +156,54 @@ fn whoever_has_events_that_the_log_has_not_is_told_and_not_left_behind_a_gap() {
     assert_eq!(began.status, 200, "{began}");
     let lines = lines(&mut tail, |line| line.starts_with("data: "));
     assert!(lines.concat().contains("id: 2"), "what was seen counts more than the address: {lines:?}");
+}
+
+/// A server whose sync service is changed by `how`.
+fn changed(how: impl FnOnce(&mut SyncService)) -> Server {
+    let mut sync = sync_service(Authority::Open);
+    how(&mut sync);
+    let services = Services { sync: Some(sync), ..every_service() };
+    Server::with(MemoryStore::new(), MachineOptions::default(), services)
+}
+
+#[test]
+fn a_socket_that_is_silent_is_asked_for_a_sign_of_life_and_then_closed_with_1001() {
+    let server = changed(|sync| {
+        let [ping_after, gone_after] = [50, 2_000].map(Duration::from_millis);
+        sync.silence = Silence { ping_after, gone_after, ..sync.silence };
+    });
+    let mut wire = Wire::open(&server, "s");
+    // It stays for as long as it answers, which is longer than it may be silent.
+    for _ in 0..50 {
+        wire.pinged();
+    }
+    wire.send(&json!({"_tag": "Ping"}));
+    assert_eq!(wire.next(), json!({"_tag": "Pong"}));
+    assert_eq!(wire.closed_in_silence(), 1001);
+}
+
+#[test]
+fn what_nobody_wants_any_more_is_not_kept_in_memory_and_comes_from_the_store() {
+    let server = changed(|sync| sync.kept_for = Duration::from_millis(20));
+    let kept = |server: &Server| -> u64 {
+        let metrics = server.ask("GET /metrics", "").body;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("abide_sync_kept_bytes "));
+        line.and_then(|bytes| bytes.parse().ok()).expect("a number")
+    };
+    let mut wire = Wire::open(&server, "s");
+    wire.pull(json!("0"), "s", true, None);
+    wire.page();
+    wire.push(json!("1"), "s", &[event(1, "n"), event(2, "n")], None);
+    let mut seen = 0;
+    while seen < 2 {
+        seen += wire.next()["values"][0]["batch"].as_array().map_or(0, Vec::len);
+    }
+    while kept(&server) > 0 {}
+    let mut late = Wire::open(&server, "s");
+    late.pull(json!("0"), "s", true, None);
+    assert_eq!(late.page().0, [1, 2]);
+    late.push(json!("1"), "s", &[event(3, "n")], None);
+    while late.next()["_tag"] != "Chunk" {}
+    drop((wire, late));
+    while kept(&server) > 0 {}
 }

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -150,6 +150,29 @@ impl Wire {
                 }
             }
             _ => panic!("never to be sent: {frame}"),
+        }
+    }
+
+    /// Waits until it is asked for a sign of life, and gives one.
+    pub(crate) fn pinged(&mut self) {
+        while !matches!(self.socket.read().expect("a frame"), Message::Ping(_)) {}
+        // What is due to be sent goes out with the next read or flush.
+        self.socket.flush().expect("it is open");
+    }
+
+    /// The code of the close frame for a client that does not say a word any more, not even that it is there.
+    pub(crate) fn closed_in_silence(&mut self) -> u16 {
+        let stream = self.socket.get_mut();
+        loop {
+            let mut head = [0; 2];
+            stream.read_exact(&mut head).expect("a frame");
+            let mut rest = vec![0; usize::from(head[1])];
+            stream.read_exact(&mut rest).expect("a short frame");
+            match head[0] {
+                0x88 => return u16::from_be_bytes([rest[0], rest[1]]),
+                0x89 => {}
+                other => panic!("a frame {other:x} that nobody asked for"),
+            }
         }
     }
 

@@ -1,11 +1,14 @@
-// The published sync client against a running server: node client.mjs SCENARIO URL [PAYLOAD]
+// The published sync client against a running server: node client.mjs ws|http SCENARIO URL [PAYLOAD]
 // Where a scenario needs the server to change it says a word on a line of its own and waits for a line.
 import { createInterface } from 'node:readline'
-import { makeWsSync } from '@livestore/sync-cf/client'
+import { makeHttpSync, makeWsSync } from '@livestore/sync-cf/client'
 import { makeAdapter } from '@livestore/adapter-node'
 import { Events, Schema, State, makeSchema, createStorePromise, queryDb } from '@livestore/livestore'
 
-const [, , scenario, url, payload] = process.argv
+const [, , transport, scenario, url, payload] = process.argv
+// What the client sets up for requests is of the undici that it comes with, which the fetch of an older Node does not take.
+if (transport === 'http' && Number(process.versions.node.split('.')[0]) < 22) globalThis.fetch = (await import('undici')).fetch
+const backend = { ws: () => makeWsSync({ url }), http: () => makeHttpSync({ url, livePull: { pollInterval: 200 } }) }[transport]
 const table = State.SQLite.table({ name: 'links', columns: {
   id: State.SQLite.text({ primaryKey: true }), url: State.SQLite.text({ default: '' }) } })
 const snapshots = State.SQLite.table({ name: 'link_snapshots', columns: {
@@ -45,13 +48,13 @@ const materializers = State.SQLite.materializers(events, {
 const tables = { links: table, snapshots, summaries }
 const schema = makeSchema({ events, state: State.SQLite.makeState({ tables, materializers }) })
 const syncPayload = payload === undefined ? undefined : JSON.parse(payload)
-const open = (clientId, more = {}) => createStorePromise({
+const open = (clientId, more = {}, sync = backend()) => createStorePromise({
   schema, storeId: 'acme', syncPayload, batchUpdates: (run) => run(),
   adapter: makeAdapter({ storage: { type: 'in-memory' }, clientId, sync: {
-    backend: makeWsSync({ url }), initialSyncOptions: { _tag: 'Blocking', timeout: 5000 }, onSyncError: 'ignore', ...more } }) })
+    backend: sync, initialSyncOptions: { _tag: 'Blocking', timeout: 5000 }, onSyncError: 'ignore', ...more } }) })
 const ids = (store) => store.query(queryDb(table.orderBy('id', 'asc'))).map((row) => row.id)
 const until = async (what, check) => {
-  for (let i = 0; i < 800; i++) { if (check()) return; await new Promise((resume) => setTimeout(resume, 50)) }
+  for (let i = 0; i < 2400; i++) { if (check()) return; await new Promise((resume) => setTimeout(resume, 50)) }
   throw new Error('never: ' + what)
 }
 const commit = (store, id, at = 'http://localhost:1/' + id) =>
@@ -71,6 +74,15 @@ const scenarios = {
     const c = await open('carol')
     await until('a late joiner has everything', () => ids(c).length === 21)
     return ids(c)
+  },
+  // One client asks over HTTP and another has a socket: each gets what the other wrote.
+  beside: async () => {
+    const [a, b] = [await open('alice'), await open('bob', {}, makeWsSync({ url }))]
+    commit(a, 'by-http')
+    await until('the socket brings what came over HTTP', () => ids(b).includes('by-http'))
+    commit(b, 'by-socket')
+    await until('what came by the socket is asked for', () => ids(a).includes('by-socket'))
+    return ids(a)
   },
   // A log of several pages: all of it comes, and pushes go out after it.
   paging: async () => {

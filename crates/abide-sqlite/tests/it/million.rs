@@ -1,19 +1,23 @@
 //! Every list and filter in a store with a million jobs:
 //! `cargo test --release -p abide-sqlite --test it -- --ignored --nocapture every_list`.
 
-use crate::world::{job, open};
+use crate::world::{LIFE, job, object, open};
+use abide_core::commit::Commit;
+use abide_core::event::Consumes;
 use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
-use abide_core::object::ObjectKey;
+use abide_core::object::{Fence, Incarnation, ObjectKey, Version};
 use abide_core::time::Time;
 use abide_sqlite::SqliteStore;
 use abide_store::view::{JobFilter, TimeRange};
-use abide_store::{Read, Store, Write};
+use abide_store::{Answer, Read, Store, Write};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const JOBS: usize = 1_000_000;
 const BATCH: usize = 10_000;
+/// Of each batch, so many have an owner.
+const OWNED: usize = 100;
 /// How long a list may take.
 const IN_TIME: Duration = Duration::from_millis(50);
 
@@ -27,17 +31,29 @@ fn one(number: usize) -> NewJob {
     }
 }
 
-/// Jobs in three queues, a tenth of them cancelled; each batch at a time of its own.
+/// Jobs in three queues, a tenth of them cancelled, the last of each batch with an owner; each batch at a time of its own.
 fn fill(store: &mut SqliteStore) {
     for batch in 0..JOBS / BATCH {
         let (first, at) = (batch * BATCH, Time(batch as i64 + 1));
-        let jobs = (first..first + BATCH).map(one).collect();
-        store.write(at, &[Write::Enqueue { jobs }]).unwrap();
+        let jobs = (first..first + BATCH - OWNED).map(one).collect();
+        let owned = enqueue_of_owner(batch as i64, (first + BATCH - OWNED..first + BATCH).map(one).collect());
+        store.write(at, &[Write::Enqueue { jobs }, owned]).unwrap();
         let cancelled = (first..first + BATCH).step_by(10);
         let cancels: Vec<Write> =
             cancelled.map(|number| Write::Cancel { job: JobId(number as i64 + 1) }).collect();
         store.write(at, &cancels).unwrap();
     }
+}
+
+/// A turn of the owner, which was at `version` before.
+fn enqueue_of_owner(version: i64, jobs: Vec<NewJob>) -> Write {
+    let incarnation = Incarnation(1);
+    let fence = match version {
+        0 => Fence::Absent { begin: incarnation },
+        _ => Fence::At { incarnation, version: Version(version), by: LIFE },
+    };
+    let commit = Commit::new(object(), fence, LIFE, Time(1), Consumes::Call);
+    Write::Commit(Box::new(Commit { jobs, ..commit }))
 }
 
 fn filters() -> Vec<(&'static str, JobFilter)> {
@@ -61,7 +77,8 @@ fn filters() -> Vec<(&'static str, JobFilter)> {
         ("a queue that is not there", with(&|filter| filter.queue = Some(QueueName::trusted("none")))),
         ("kind", with(&|filter| filter.kind = kind.clone())),
         ("a kind that is not there", with(&|filter| filter.kind = Some(JobKind::trusted("none")))),
-        ("owner", with(&|filter| filter.owner = Some(ObjectKey::new("counter", "one").unwrap()))),
+        ("owner", with(&|filter| filter.owner = Some(object()))),
+        ("an owner that is not there", with(&|filter| filter.owner = ObjectKey::new("counter", "two").ok())),
         ("limit key", with(&|filter| filter.limit_key = Some(LimitKey::trusted("host:7")))),
         ("limit key that is not there", with(&|filter| filter.limit_key = Some(LimitKey::trusted("host:x")))),
         ("unique prefix", with(&|filter| filter.unique_prefix = Some("07/".to_owned()))),
@@ -101,6 +118,11 @@ fn every_list_is_answered_in_time() {
     fill(&mut store);
     println!("filled in {:.1} s", began.elapsed().as_secs_f64());
     let mut reader = store.reader().unwrap();
+    let owned = JobFilter { owner: Some(object()), limit: 1_000, ..JobFilter::default() };
+    let Answer::Jobs(owned) = reader.read(Time(JOBS as i64), &Read::Jobs(owned)).unwrap() else {
+        panic!("the store answers about jobs in kind")
+    };
+    assert_eq!(owned.jobs.len(), 1_000, "jobs of an owner are there to be found");
     let mut reads: Vec<(&str, Read)> =
         filters().into_iter().map(|(name, filter)| (name, Read::Jobs(filter))).collect();
     reads.push(("queues", Read::Queues));

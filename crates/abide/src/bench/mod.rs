@@ -3,6 +3,7 @@
 mod alarms;
 mod big;
 mod children;
+pub(crate) mod downloads;
 mod floor;
 mod jobs;
 mod limits;

@@ -11,11 +11,17 @@ use crate::bench::preprocess::ChildPreset;
 const PREPROCESS_HELP: &str = "\
 Each contender converts the same scans, made for this run, in a process of its own with one thread: the default preset,
 the fast one and, if npm can install it, sharp with quality 95 and mozjpeg. Times are of the processor, over all threads.
-Then a batch of tasks that do nothing goes through a server: machines are asked for at a stand-in, which calls back over HTTP.";
+Then a batch of tasks that do nothing goes through a server: machines are asked for at a stand-in, which calls back over HTTP.
+As many tasks in batches of a hundred go through it too: a task costs the same, however large its batch is.";
 
 const SYNC_HELP: &str = "\
 Clients are sockets of this process; the server is `abide serve` in a process of its own, on fresh stores. Both need a file for
 each socket: the limit on open files is raised as far as the system lets it.";
+
+const DOWNLOADS_HELP: &str = "\
+The list enters by `abide queue import`, beside the same jobs given to an engine in this process, which is the floor. The hosts
+are servers on loopback that take 50 ms for each answer; `abide queue run` downloads from them, two files at a time from each,
+and the ideal is that each of them always has two.";
 
 /// One part of the bench.
 #[derive(Debug, Subcommand)]
@@ -26,6 +32,21 @@ pub(crate) enum BenchPart {
     /// Measure sync: how fast a push reaches live clients, appends, a late joiner, and the memory of idle sockets.
     #[command(after_help = SYNC_HELP)]
     Sync(SyncBench),
+    /// Measure downloads: how fast a list enters the queue, and how busy eight hosts are kept.
+    #[command(after_help = DOWNLOADS_HELP)]
+    Downloads(DownloadsBench),
+}
+
+/// Flags of the bench of downloads.
+#[derive(Debug, Args)]
+pub(crate) struct DownloadsBench {
+    /// Lines of the list that enters.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole(1_u64..=10_000_000))]
+    pub(crate) lines: u64,
+
+    /// Files of each host.
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole(1_u64..=100_000))]
+    pub(crate) files: u64,
 }
 
 /// Flags of the bench of sync.

@@ -30,6 +30,10 @@ pub(crate) struct IngestArgs {
     /// DIR is the folder of the collection at another place, whatever is different in it.
     #[arg(long)]
     pub(crate) moved: bool,
+
+    /// Look whether the bytes of every file are there, and bring those again that are not.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) mend: bool,
 }
 
 /// What to do with collections.

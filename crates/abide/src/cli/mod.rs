@@ -12,7 +12,7 @@ mod when;
 mod whole;
 mod work;
 
-pub(crate) use bench::{BenchPart, PreprocessBench, SyncBench};
+pub(crate) use bench::{BenchPart, DownloadsBench, PreprocessBench, SyncBench};
 pub(crate) use ingest::{CollectionCommand, IngestArgs};
 pub(crate) use links::{KeyCommand, LinksCommand, LinksListArgs, LinksPage, SaveFlags, TokenFlags};
 pub(crate) use preprocess::{PreprocessArgs, PresetArg, WorkerTask};

@@ -7,8 +7,8 @@ use abide_engine::worker::done;
 use abide_engine::{JobContext, Registry};
 
 use crate::bench::preprocess::{self, Extent, Rival};
-use crate::bench::{self, Figures, Thoroughness, sync};
-use crate::cli::{BenchFlags, BenchPart, PreprocessBench, SyncBench};
+use crate::bench::{self, Figures, Thoroughness, downloads, sync};
+use crate::cli::{BenchFlags, BenchPart, DownloadsBench, PreprocessBench, SyncBench};
 use crate::config::Config;
 use crate::counter::Counter;
 use crate::failure::Failure;
@@ -24,6 +24,7 @@ pub(crate) fn run(config: Config, flags: &BenchFlags, output: Output) -> Result<
     match &flags.part {
         Some(BenchPart::Preprocess(flags)) => return preprocess(config, flags, output),
         Some(BenchPart::Sync(flags)) => return sync(&config.store.data_dir, flags, output),
+        Some(BenchPart::Downloads(flags)) => return downloads(&config.store.data_dir, flags, output),
         None => {}
     }
     let runtime =
@@ -66,6 +67,20 @@ fn sync(dir: &Path, flags: &SyncBench, output: Output) -> Result<(), Failure> {
     let scratch = dir.join(format!("run-{}", std::process::id()));
     std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
     let measured = sync::run(&scratch, extent, |phase| output.message(phase, &phase));
+    let figures = host::runtime()?.block_on(measured);
+    std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let figures = figures?;
+    output.data(&figures.table(), &figures)
+}
+
+/// Measures downloads in a directory of its own that is removed afterwards.
+fn downloads(dir: &Path, flags: &DownloadsBench, output: Output) -> Result<(), Failure> {
+    let DownloadsBench { lines, files } = *flags;
+    let scratch = std::path::absolute(dir).map_err(bench::BenchError::Io)?;
+    let scratch = scratch.join(format!("run-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).map_err(bench::BenchError::Io)?;
+    let extent = downloads::Extent { lines, files };
+    let measured = downloads::run(&scratch, extent, |phase| output.message(phase, &phase));
     let figures = host::runtime()?.block_on(measured);
     std::fs::remove_dir_all(&scratch).map_err(bench::BenchError::Io)?;
     let figures = figures?;

@@ -1,7 +1,10 @@
 //! `abide job`: looking at jobs and cancelling them.
 
+use std::time::Duration;
+
 use abide_core::time::Time;
 use abide_store::view::JobView;
+use indicatif::HumanDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -129,7 +132,7 @@ fn whole(job: &JobView) -> String {
                 attempt.attempt.to_string(),
                 attempt.worker.to_string(),
                 instant(attempt.started_at),
-                format!("{} ms", attempt.ended_at.since(attempt.started_at)),
+                took(attempt.ended_at.since(attempt.started_at)),
                 attempt.end.as_str().to_owned(),
                 attempt.reason.clone().unwrap_or_default(),
             ]
@@ -139,6 +142,15 @@ fn whole(job: &JobView) -> String {
         shown.push_str(&columns(["ATTEMPT", "WORKER", "STARTED", "TOOK", "END", "REASON"], &rows));
     }
     shown
+}
+
+/// How long something took, as exactly as a person wants it.
+fn took(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..120_000 => format!("{:.1} s", ms as f64 / 1e3),
+        120_000.. => HumanDuration(Duration::from_millis(ms.unsigned_abs())).to_string(),
+    }
 }
 
 fn why(config: &Config, job: i64, output: Output) -> Result<(), Failure> {

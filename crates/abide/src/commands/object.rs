@@ -104,7 +104,7 @@ fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) 
     let mut text = format!(
         "object   {object}\nversion  {}\nlog      {}\ncreated  {}\nupdated  {}\n",
         whole.version,
-        whole.log_head,
+        log(whole.log_head),
         instant(whole.created_at),
         instant(whole.updated_at)
     );
@@ -119,4 +119,12 @@ fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) 
         text.push_str("there are more rows: --rows, --prefix\n");
     }
     output.data(&text, &document)
+}
+
+fn log(head: i64) -> String {
+    match head {
+        0 => "no entry".to_owned(),
+        1 => "1 entry".to_owned(),
+        entries => format!("{entries} entries"),
+    }
 }

@@ -19,7 +19,6 @@ pub(crate) use problem::Problems;
 pub(crate) use resolve::{Entry, Inputs, Resolved, resolve};
 pub(crate) use source::Source;
 pub(crate) use table::{
-    Config, Coordinator, Entities, Fetch, Llm, Log, OPTIONS, Pipeline, Preprocess, Sync, Telemetry,
-    doc_of_flag,
+    Config, Coordinator, Entities, Llm, Log, OPTIONS, Pipeline, Preprocess, Sync, Telemetry, doc_of_flag,
 };
 pub(crate) use value::Value;

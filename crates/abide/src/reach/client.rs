@@ -174,6 +174,17 @@ impl Client {
         self.answer(name("POST", path), self.request(Method::POST, path).json(body)).await
     }
 
+    /// Has something done under a key: whoever asks again under it gets what the answer held.
+    pub(crate) async fn post_under<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        path: &Path,
+        body: &impl Serialize,
+    ) -> Result<T, ReachError> {
+        let request = self.request(Method::POST, path).header("idempotency-key", key);
+        self.answer(name("POST", path), request.json(body)).await
+    }
+
     /// Has something done that was written as JSON already, however long it takes.
     pub(crate) async fn post_text<T: DeserializeOwned>(
         &self,

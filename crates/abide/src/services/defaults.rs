@@ -12,9 +12,18 @@ use crate::failure::Failure;
 /// What services want of queues and limits that nobody has said anything about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Defaults {
-    /// Queues that are not there yet begin with these policies.
-    pub(crate) queues: Vec<(QueueName, QueuePolicy)>,
+    /// Queues that are not there yet begin like this.
+    pub(crate) queues: Vec<NewQueue>,
     /// Limits without a policy get these.
+    pub(crate) limits: Vec<(LimitKey, LimitPolicy)>,
+}
+
+/// How a queue begins.
+#[derive(Debug, Clone)]
+pub(crate) struct NewQueue {
+    pub(crate) queue: QueueName,
+    pub(crate) policy: QueuePolicy,
+    /// Limits that begin with it. One that is removed later stays so.
     pub(crate) limits: Vec<(LimitKey, LimitPolicy)>,
 }
 
@@ -29,19 +38,25 @@ impl Defaults {
             let Answer::Queues(known) = engine.read(Read::Queues).await? else {
                 unreachable!("the store answers about queues in kind")
             };
-            for (queue, policy) in self.queues {
+            for NewQueue { queue, policy, limits } in self.queues {
                 if known.iter().all(|view| view.queue != queue) {
+                    // The queue comes last: if this ends in between, the next process begins it again.
+                    set_missing(engine, limits).await?;
                     engine.write(Write::SetQueue { queue, policy }).await?;
                 }
             }
         }
-        for (key, policy) in self.limits {
-            if !has_policy(engine, &key).await? {
-                engine.set_limit(key, Some(policy)).await?;
-            }
-        }
-        Ok(())
+        set_missing(engine, self.limits).await
     }
+}
+
+async fn set_missing(engine: &Engine, limits: Vec<(LimitKey, LimitPolicy)>) -> Result<(), EngineError> {
+    for (key, policy) in limits {
+        if !has_policy(engine, &key).await? {
+            engine.set_limit(key, Some(policy)).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn has_policy(engine: &Engine, key: &LimitKey) -> Result<bool, EngineError> {

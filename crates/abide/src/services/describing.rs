@@ -21,7 +21,7 @@ use bytes::Bytes;
 
 use super::downloads::fetcher;
 use super::model::{client, model};
-use crate::config::{Config, Fetch};
+use crate::config::Config;
 use crate::failure::Failure;
 
 /// Bytes of what describes an asset.
@@ -225,8 +225,8 @@ pub(crate) struct InArchive {
 
 impl InArchive {
     /// URLs in refs come from data: what fetches them is guarded.
-    pub(crate) fn new(archive: Bucket, fetch: &Fetch) -> Result<InArchive, Failure> {
-        Ok(InArchive { archive, fetcher: fetcher(fetch)? })
+    pub(crate) fn new(archive: Bucket, config: &Config) -> Result<InArchive, Failure> {
+        Ok(InArchive { archive, fetcher: fetcher(config, config.downloads.max_per_host)? })
     }
 
     /// The asset that a URL names, if it is one of ours.

@@ -15,7 +15,8 @@ use abide_fetch::options::RobotsRule;
 use abide_fetch::{FetchOptions, Fetcher, Guard};
 
 use super::Hosted;
-use crate::config::{Config, Fetch};
+use super::defaults::NewQueue;
+use crate::config::Config;
 use crate::failure::Failure;
 
 /// The directory for files when none is configured, in the data directory.
@@ -24,7 +25,8 @@ const DIR: &str = "downloads";
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     add_defaults(config, hosted)?;
     if config.downloads.workers > 0 {
-        let downloads = Downloads::new(fetcher(&config.fetch)?, dir(config), config.downloads.reserve_bytes);
+        let fetcher = fetcher(config, config.downloads.max_per_host)?;
+        let downloads = Downloads::new(fetcher, dir(config), config.downloads.reserve_bytes);
         hosted.services.downloads = Some(downloads.meter().clone());
         abide_downloads::register(&mut hosted.registry, downloads, config.downloads.workers)?;
     }
@@ -37,14 +39,15 @@ pub(super) fn add_defaults(config: &Config, hosted: &mut Hosted) -> Result<(), F
     let backoff = Backoff { base_ms: options.retry_backoff_ms, cap_ms: options.retry_backoff_max_ms };
     let policy = QueuePolicy { max_attempts: options.max_attempts, backoff, ..QueuePolicy::default() };
     let queue = QueueName::new(QUEUE).map_err(RegisterError::from)?;
-    hosted.defaults.queues.push((queue, policy));
     let per_host = LimitPolicy { concurrency: Some(options.max_per_host), ..LimitPolicy::default() };
-    hosted.defaults.limits.push((LimitKey::new("host:*").map_err(RegisterError::from)?, per_host));
+    let limits = vec![(LimitKey::new("host:*").map_err(RegisterError::from)?, per_host)];
+    hosted.defaults.queues.push(NewQueue { queue, policy, limits });
     Ok(())
 }
 
-/// What fetches URLs that come from data.
-pub(crate) fn fetcher(config: &Fetch) -> Result<Fetcher, Failure> {
+/// What fetches URLs that come from data, `per_host` at a time where redirects lead.
+pub(crate) fn fetcher(config: &Config, per_host: u32) -> Result<Fetcher, Failure> {
+    let config = &config.fetch;
     let guard = if config.allow_private { Guard::new(Reach::Anywhere) } else { Guard::new(Reach::Public) };
     let defaults = FetchOptions::default();
     let options = FetchOptions {
@@ -54,6 +57,7 @@ pub(crate) fn fetcher(config: &Fetch) -> Result<Fetcher, Failure> {
             config.user_agent.clone()
         },
         robots: if config.robots { RobotsRule::Obey } else { RobotsRule::Ignore },
+        per_host: usize::try_from(per_host).unwrap_or(usize::MAX),
         ..defaults
     };
     Fetcher::new(guard, options, Arc::new(SystemClock::new())).map_err(Failure::Fetcher)

@@ -1,6 +1,6 @@
 //! Entities, with their files in the data directory or on another server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use abide_blob::Bucket;
@@ -17,6 +17,11 @@ use crate::failure::Failure;
 const BLOBS: &str = "blobs";
 /// Where files are while they are uploaded.
 const UPLOADS: &str = "uploads";
+
+/// Where files of entities are that this machine keeps.
+pub(crate) fn blobs_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join(BLOBS)
+}
 
 pub(crate) fn add(hosted: &mut Hosted) -> Result<(), Failure> {
     Ok(abide_entities::register(&mut hosted.registry)?)
@@ -38,7 +43,7 @@ pub(crate) fn routes(
         return Ok(Some(EntitiesService { store, max_upload_bytes }));
     }
     let bucket =
-        Bucket::directory(&data_dir.join(BLOBS)).map_err(|error| EntityError::Blobs(error.to_string()))?;
+        Bucket::directory(&blobs_dir(data_dir)).map_err(|error| EntityError::Blobs(error.to_string()))?;
     let store = LocalEntities::new(engine.clone(), bucket, &data_dir.join(UPLOADS))?;
     Ok(Some(EntitiesService { store: Arc::new(store), max_upload_bytes }))
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     let options = Options {
-        fetcher: fetcher(&config.fetch)?,
+        fetcher: fetcher(config, config.downloads.max_per_host)?,
         model: model(&config.llm, &hosted.limiters, config.llm.timeout_ms)?,
         metadata_lane: config.links.metadata_lane,
         ai_lane: config.links.ai_lane,
@@ -28,6 +28,7 @@ pub(super) fn add_idle(config: &Config, hosted: &mut Hosted) -> Result<(), Failu
 }
 
 fn add_routes(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
-    hosted.services.links = Some(LinksService { preview: Preview::new(fetcher(&config.fetch)?) });
+    hosted.services.links =
+        Some(LinksService { preview: Preview::new(fetcher(config, config.downloads.max_per_host)?) });
     Ok(())
 }

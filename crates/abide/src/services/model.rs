@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use abide_engine::clock::SystemClock;
-use abide_llm::{Client, Endpoint, Limiters, LlmError, Model, Price};
+use abide_llm::{Client, Endpoint, Limiters, LlmError, Model, Price, Spent};
+use abide_server::metrics::{Family, Sample, Sort, Value};
 
 use crate::config::Llm;
 use crate::failure::Failure;
@@ -23,6 +24,32 @@ pub(crate) fn model(
     }
     let client = client(config, &config.model, limiters, timeout_ms)?;
     Ok(client.map(|client| Arc::new(client) as Arc<dyn Model>))
+}
+
+/// What was spent on models since this process began, for `/metrics`.
+pub(crate) fn families(limiters: &Limiters) -> Vec<Family> {
+    let spent = limiters.spent();
+    let family = |name, help, samples| Family { name, help, sort: Sort::Counter, samples };
+    let sample = |labels: &[(&'static str, &str)], value: u64| Sample {
+        labels: labels.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
+        value: Value::Whole(value),
+    };
+    let of_each = |value: fn(&Spent) -> u64| {
+        spent.iter().map(|(model, spent)| sample(&[("model", model)], value(spent))).collect()
+    };
+    let tokens = spent.iter().flat_map(|(model, Spent { usage, .. })| {
+        let of = |direction, count| sample(&[("model", model), ("direction", direction)], count);
+        [of("read", usage.input_tokens), of("written", usage.output_tokens)]
+    });
+    vec![
+        family("abide_model_requests_total", "Requests to models.", of_each(|spent| spent.requests)),
+        family("abide_model_tokens_total", "Tokens that models read and wrote.", tokens.collect()),
+        family(
+            "abide_model_cost_micros_total",
+            "What they cost, in millionths.",
+            of_each(|spent| spent.cost_micros),
+        ),
+    ]
 }
 
 /// A model at the configured endpoint; none if there is no endpoint.

@@ -18,8 +18,10 @@ use crate::host::runtime;
 /// Adds the service; preprocessing, whose buckets it uses, is there before it.
 pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     let crew = runtime()?.block_on(Crew::gather(config, &hosted.limiters))?;
-    if let Err(reason) = &crew.reader {
-        tracing::info!(target: "pipeline", reason, "images of batches are not read");
+    if let Err(reason) = crew.reader.as_ref().map_err(Clone::clone) {
+        hosted.after_start.push(Box::new(move |_| {
+            tracing::info!(target: "pipeline", reason, "images of batches are not read");
+        }));
     }
     add_with(config, hosted, &crew)
 }
@@ -42,11 +44,12 @@ fn begin(config: &Config, hosted: &mut Hosted, crew: &Crew, buckets: &Buckets) -
         options: options(&config.pipeline),
         staging: buckets.staging.clone(),
         ocr: crew.ocr(),
-        images: Arc::new(InArchive::new(buckets.archive.clone(), &config.fetch)?),
+        images: Arc::new(InArchive::new(buckets.archive.clone(), config)?),
         metadata: Some(crew.metadata()),
         describe: Some(crew.describe()),
         ocr_slots: config.ocr.slots,
         organizer_url: config.pipeline.organizer_url.clone(),
+        organizer_token: Some(config.pipeline.organizer_token.clone()).filter(|token| !token.is_empty()),
         services: ServiceUrls {
             ocr: config.pipeline.ocr_url.clone(),
             pinax: config.pipeline.pinax_url.clone(),

@@ -208,12 +208,23 @@ fn buckets(config: &Config, signer: Signer) -> Result<Buckets, Failure> {
         };
         return Ok(Buckets { staging: bucket(&of.staging)?, archive: bucket(&of.archive)?, signer });
     }
-    let dir = if of.dir.is_empty() { config.store.data_dir.join(DIR) } else { PathBuf::from(&of.dir) };
+    let dir = dir(config);
     Ok(Buckets {
         staging: Bucket::directory(&dir.join("staging"))?,
         archive: Bucket::directory(&dir.join("archive"))?,
         signer,
     })
+}
+
+/// Where buckets of this machine are.
+fn dir(config: &Config) -> PathBuf {
+    let of = &config.buckets;
+    if of.dir.is_empty() { config.store.data_dir.join(DIR) } else { PathBuf::from(&of.dir) }
+}
+
+/// The same, unless buckets are on an S3 service.
+pub(crate) fn local_dir(config: &Config) -> Option<PathBuf> {
+    (config.buckets.kind != "s3").then(|| dir(config))
 }
 
 /// Processes of this machine: this program, unless another is configured.

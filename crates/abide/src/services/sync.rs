@@ -1,6 +1,5 @@
 //! The sync backend: logs of stores, and who may see them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use abide_links::auth::keys::ApiKeys;
@@ -28,8 +27,17 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
         );
     }
     let recheck = Duration::from_millis(config.sync.recheck_ms);
-    let authority = Arc::new(authority(config)?);
-    add_for(SyncService { authority, max_sockets, recheck }, hosted)
+    let authority = authority(config)?;
+    if config.sync.open && matches!(authority, Authority::Checked { tokens: None }) {
+        hosted.after_start.push(Box::new(|_| {
+            tracing::info!(
+                target: "sync",
+                "sync.open counts on loopback only: at this address stores are open to API keys (abide links key create), and \
+                 to tokens with sync.jwt_secret or sync.jwt_public_key_file"
+            );
+        }));
+    }
+    add_for(SyncService::new(authority, max_sockets, recheck), hosted)
 }
 
 /// As many sockets as are wanted and as there are files for.
@@ -40,8 +48,8 @@ fn sockets_within(files: u64, wanted: u32) -> u32 {
 
 /// Only the command that hosts it may do anything.
 pub(super) fn add_private(hosted: &mut Hosted) -> Result<(), Failure> {
-    let authority = Arc::new(Authority::Checked { tokens: None });
-    add_for(SyncService { authority, max_sockets: SOCKETS_MIN, recheck: Duration::from_secs(30) }, hosted)
+    let (authority, recheck) = (Authority::Checked { tokens: None }, Duration::from_secs(30));
+    add_for(SyncService::new(authority, SOCKETS_MIN, recheck), hosted)
 }
 
 fn add_for(service: SyncService, hosted: &mut Hosted) -> Result<(), Failure> {

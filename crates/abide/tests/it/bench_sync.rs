@@ -16,6 +16,7 @@ fn every_figure_of_sync_is_measured() {
     }
     assert!(number("push_reaches_p50_ms") <= number("push_reaches_p99_ms"), "{run}");
     assert!(number("rss_idle_sockets_mib") > 1.0, "{run}");
+    assert!(number("rss_idle_sockets_of_stores_mib") > 1.0 && number("idle_stores") == 50.0, "{run}");
     assert_eq!((number("live_clients"), number("log_events"), number("idle_sockets")), (20.0, 1234.0, 50.0));
     assert!(!place.path("work/data").read_dir().is_ok_and(|mut left| left.next().is_some()), "nothing stays");
 }

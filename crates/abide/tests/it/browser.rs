@@ -33,6 +33,8 @@ fn the_page_shows_what_happens_and_lets_people_act() {
     a_dead_letter_of_an_object_is_replayed(&mut browser, &served, dead);
     queues_are_paused_and_resumed(&mut browser, &served);
     a_dead_letter_is_replayed(&mut browser, &served);
+    jobs_are_filtered_and_all_dead_letters_replayed(&mut browser, &served);
+    messages_are_added_and_removed(&mut browser);
     messages_are_submitted(&mut browser, &served);
     it_fits_small_and_dark_screens(&mut browser);
     a_token_is_asked_for(&mut browser, &served, &url);
@@ -105,6 +107,68 @@ fn a_dead_letter_is_replayed(browser: &mut Browser, served: &Served) {
     assert_eq!(served.ok("GET /v1/jobs/1", "")["state"], json!("ready"));
 }
 
+/// Chooses what a list of choices has, as a person does.
+fn choose(browser: &mut Browser, selector: &str, value: &str) {
+    let (selector, value) = (json!(selector), json!(value));
+    browser.eval(&format!(
+        "(() => {{ const list = document.querySelector({selector}); list.value = {value};
+            list.dispatchEvent(new Event('change', {{ bubbles: true }})); }})()"
+    ));
+}
+
+fn shows(list: &str, count: usize) -> String {
+    format!("document.querySelectorAll('{list} [data-job]').length === {count}")
+}
+
+fn jobs_are_filtered_and_all_dead_letters_replayed(browser: &mut Browser, served: &Served) {
+    served.ok("POST /v1/jobs", r#"{"queue":"mail","kind":"send","max_attempts":1,"payload":"ho"}"#);
+    served.ok("POST /v1/jobs", r#"{"queue":"post","kind":"send","payload":"hm"}"#);
+    let lease = r#"{"worker":"w","queues":["mail"],"kinds":["send"],"max":2}"#;
+    let leases = served.ok("POST /v1/lease", lease)["leases"].clone();
+    for lease in leases.as_array().expect("leases") {
+        let end =
+            json!({ "attempt": lease["attempt"], "token": lease["token"], "end": "error", "reason": "torn" });
+        served.ok(&format!("POST /v1/jobs/{}/finish", lease["job"]), &end.to_string());
+    }
+    browser.wait(&shows("#dead-list", 2));
+    browser.wait(&shows("#job-list", 3));
+    choose(browser, "#job-state", "failed");
+    browser.wait(&shows("#job-list", 2));
+    choose(browser, "#job-queue", "post");
+    browser.wait(&says("#job-list", "No job fits."));
+    choose(browser, "#job-state", "");
+    browser.wait(&format!("{} && {}", shows("#job-list", 1), says("#job-list h3", "post")));
+    choose(browser, "#job-queue", "");
+    browser.wait(&shows("#job-list", 3));
+
+    assert_eq!(browser.eval("document.querySelector('#replay-all').hidden"), json!(false));
+    browser.click("#replay-all");
+    browser.wait(&says("#dead-list", "None: nothing has failed for good."));
+    browser.wait("document.querySelector('#replay-all').hidden");
+    let ready = served.ok("GET /v1/jobs?queue=mail&state=ready", "");
+    assert_eq!(ready["jobs"].as_array().map(Vec::len), Some(2), "{ready}");
+}
+
+fn messages_are_added_and_removed(browser: &mut Browser) {
+    let fields = "[...document.querySelectorAll('#messages .field')]";
+    let said = format!(
+        "{fields}.map((f) => f.querySelector('label').textContent + ': ' + f.querySelector('input').value)"
+    );
+    browser.click("#add-message");
+    browser.click("#add-message");
+    for (field, text) in [("#message-0", "a"), ("#message-1", "b"), ("#message-2", "c")] {
+        browser.fill(field, text);
+    }
+    browser.click("[aria-label='remove message 2']");
+    assert_eq!(browser.eval(&said), json!(["Message 1: a", "Message 2: c"]));
+    assert_eq!(browser.eval("document.activeElement.id"), json!("message-1"), "it is where typing goes on");
+    browser.click("[aria-label='remove message 1']");
+    assert_eq!(browser.eval(&said), json!(["Message: c"]));
+    let left = browser.eval("document.querySelector('#messages button').hidden");
+    assert_eq!(left, json!(true), "the only one stays");
+    browser.eval("document.querySelector('#message-0').value = ''");
+}
+
 fn messages_are_submitted(browser: &mut Browser, served: &Served) {
     let completed = |count: usize| {
         format!("document.querySelectorAll('#items .badge[data-state=completed]').length === {count}")
@@ -123,6 +187,9 @@ fn messages_are_submitted(browser: &mut Browser, served: &Served) {
     browser.wait(&says("#items .said", "<img src=x onerror=alert(1)>"));
     browser.wait(&says("#items .total", "total "));
     browser.wait(&says("#items .stamps", "1-serverReceived"));
+    browser.wait(&says("#items .times", ", updated "));
+    browser.wait(&says("#items .payload code", r#"{"message":"<img src=x onerror=alert(1)>","delay":20,"#));
+    browser.wait(&says("#items .result code", r#""processed":true"#));
 
     browser.click("#add-message");
     browser.eval("document.querySelector('#mode').value = 'direct'");

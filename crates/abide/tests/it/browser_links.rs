@@ -103,3 +103,33 @@ fn a_store_of_an_organization_is_opened_with_a_key_on_the_page() {
     browser.wait(&holds("#link-list", "No link fits."));
     browser.wait("document.querySelector('#links-credential-form').hidden");
 }
+
+#[test]
+fn a_member_sees_links_as_they_come_where_the_server_asks_others_for_a_token() {
+    let Some(mut browser) = Browser::start() else {
+        eprintln!("skipped: there is no chromium to open the page in");
+        return;
+    };
+    let place = Place::new();
+    let made = place.run("token create --role admin --json --data-dir data");
+    assert_eq!(made.code, Some(0), "{made}");
+    let served = Served::start(&place, "serve --listen 0.0.0.0:0 --data-dir data");
+    let made = place.run("links key create --org local --json --data-dir data");
+    let made: Value = serde_json::from_str(&made.stdout).expect("a key");
+    let key = made["key"].as_str().expect("a key");
+    let port = served.address.port();
+    browser.open(
+        &format!("http://127.0.0.1:{port}/"),
+        "document.querySelector('#links-credential-form')?.hidden === false",
+    );
+    browser.wait(&holds("#link-list", "Access denied"));
+    browser.fill("#links-credential", key);
+    browser.click("#links-credential-use");
+    browser.wait(&holds("#link-list", "No link fits."));
+    browser.wait("document.querySelector('#live').dataset.state === 'no token'");
+    let shown = format!("Bearer {key}");
+    let link = r#"{"url": "http://127.0.0.1:1/from-elsewhere"}"#;
+    let saved = served.client().request("POST /links/api/links", &[("Authorization", &shown)], link);
+    assert_eq!(saved.expect("an answer").status, 200);
+    browser.wait(&holds("#link-list .link h3", "from-elsewhere"));
+}

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::ingest::{contents, document, ingest, papers_to, part_of, parts, with_papers};
+use crate::ingest::{contents, copy, document, ingest, papers_to, part_of, parts, with_papers};
 use crate::place::Place;
 use crate::preprocess_s3::S3;
 use crate::served::Served;
@@ -74,6 +74,101 @@ fn beside_a_server_everything_goes_through_it() {
     assert_eq!(served.ok("GET /entities", "")["entities"], serde_json::json!([]));
     let unknown = place.run("collection tree papers --data-dir data");
     assert!(unknown.code == Some(1) && unknown.stderr.contains("there is no collection"), "{unknown}");
+}
+
+/// A backup says what it does not have. With that beside it everything is back; without, what can be had is, and what is missing
+/// is named.
+#[test]
+fn a_backup_names_what_it_does_not_have() {
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let first = ingest(&place);
+    let said = place.run("backup copy.db --data-dir data");
+    assert_eq!(said.code, Some(0), "{said}");
+    let blobs =
+        format!("data/blobs: files of entities ({} files, ", contents(&place.path("work/data/blobs")).len());
+    assert!(
+        said.stdout.contains("Not in it, and to be copied after it:") && said.stdout.contains(&blobs),
+        "{said}"
+    );
+    assert!(said.stdout.contains("data/buckets: images, "), "{said}");
+    let restored = place.run("restore copy.db --data-dir two");
+    assert!(restored.code == Some(0) && restored.stdout.contains("Files are in no backup"), "{restored}");
+    // What is there can be seen, and what is not is named.
+    let run = |arguments: &str| place.run(&format!("{arguments} --data-dir two"));
+    let bare = document(run("collection tree papers --json"));
+    assert_eq!(parts(&bare), parts(&first["tree"]));
+    let exported = run("collection export papers out");
+    assert!(exported.code == Some(4), "{exported}");
+    assert!(exported.stdout.contains("are missing: upload it again"), "{exported}");
+    // With the directories everything is as it was.
+    for name in ["blobs", "buckets"] {
+        std::fs::remove_dir_all(place.path(&format!("work/two/{name}"))).unwrap();
+        copy(&place.path(&format!("work/data/{name}")), &place.path(&format!("work/two/{name}")));
+    }
+    assert_eq!(document(run("collection tree papers --json")), first["tree"]);
+    let exported = run("collection export papers out");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    // What is lost after that stays in the folder that has it.
+    let of_letter =
+        |path: &std::path::PathBuf| contents(path.as_path()).into_iter().find(|(_, bytes)| bytes == LETTER);
+    let (lost, _) = of_letter(&place.path("work/two/blobs")).expect("a blob");
+    fs::remove_file(lost).unwrap();
+    let again = run("collection export papers out");
+    assert!(again.code == Some(4) && again.stdout.contains("okafor_1887-06-30.txt"), "{again}");
+    assert!(of_letter(&place.path("work/out")).is_some(), "the only copy is not removed");
+    // Nothing of that keeps a collection from being deleted.
+    document(run("collection delete papers --yes --json"));
+}
+
+/// Bytes that are gone are brought again from the folder, and what was written about them is written again.
+#[test]
+fn what_is_missing_is_mended_from_the_folder() {
+    let place = with_papers().env("ABIDE_OCR_KIND", "off");
+    let first = ingest(&place);
+    let run = |arguments: &str| place.run(&format!("{arguments} --data-dir data"));
+    for gone in ["blobs", "buckets/archive"] {
+        fs::remove_dir_all(place.path("work/data").join(gone)).unwrap();
+    }
+    let unseen = ingest(&place);
+    assert_eq!((&unseen["unchanged"], &unseen["tree"]["description"]), (&22.into(), &"".into()), "{unseen}");
+    let mended = document(run("ingest papers --mend --json"));
+    assert_eq!((&mended["edited"], &mended["failed"]), (&22.into(), &serde_json::json!([])), "{mended}");
+    assert_eq!(parts(&mended["tree"]), parts(&first["tree"]));
+    assert_eq!(mended["tree"]["description"], first["tree"]["description"]);
+    let exported = run("collection export papers out");
+    assert_eq!(exported.code, Some(0), "{exported}");
+    let out = contents(&place.path("work/out"));
+    for (path, bytes) in contents(&place.path("work/papers")) {
+        assert!(out.values().any(|written| *written == bytes), "{}", path.display());
+    }
+    let again = document(run("ingest papers --mend --json"));
+    assert_eq!((&again["unchanged"], &again["edited"]), (&22.into(), &0.into()), "nothing is missing");
+}
+
+const LETTER: &[u8] = include_bytes!("../../../../examples/collection/letters/okafor_1887-06-30.txt");
+
+/// A file that is larger than the server takes costs nobody else anything.
+#[test]
+fn a_file_that_the_server_does_not_take_is_named_and_the_others_are_brought_in() {
+    let place = Place::new()
+        .env("ABIDE_OCR_KIND", "off")
+        .env("ABIDE_ENTITIES_MAX_UPLOAD_BYTES", "200000")
+        .file("work/papers/box/large.txt", &"A line of a large file.\n".repeat(200_000))
+        .file("work/papers/box/one.txt", "The first.\n")
+        .file("work/papers/two.txt", "The second.\n");
+    let _served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
+    for (new, unchanged) in [(2, 0), (0, 2)] {
+        let run = place.run("ingest papers --data-dir data --json");
+        assert_eq!(run.code, Some(4), "{run}");
+        let summary: serde_json::Value = serde_json::from_str(&run.stdout).expect("a document");
+        assert_eq!((&summary["new"], &summary["unchanged"]), (&new.into(), &unchanged.into()), "{summary}");
+        let failed = summary["failed"].as_array().expect("files");
+        assert_eq!((failed.len(), &failed[0]["file"]), (1, &"box/large.txt".into()), "{failed:?}");
+        let reason = failed[0]["reason"].as_str().expect("a reason");
+        assert!(reason.contains("entities.max_upload_bytes"), "{reason}");
+        let parts = parts(&summary["tree"]);
+        assert_eq!(part_of(&parts, "one.txt").0, "/papers/box");
+    }
 }
 
 #[test]

@@ -147,6 +147,7 @@ fn every_option_is_shown_with_its_value_and_source() {
     pipeline.max_files                     50            default
     pipeline.callback_timeout_ms           900000        default
     pipeline.organizer_url                               default
+    pipeline.organizer_token               (not set)     default
     pipeline.ocr_url                                     default
     pipeline.pinax_url                                   default
     pipeline.description_url                             default
@@ -529,7 +530,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_DOWNLOADS_MAX_PER_HOST",
           "secret": false,
-          "doc": "Downloads at the same time from one host, until the limit host:* is set."
+          "doc": "Downloads at the same time from one host, until the limit host:* is set, and from one that redirects lead to."
         },
         {
           "option": "downloads.max_attempts",
@@ -674,6 +675,20 @@ fn the_option_s_own_variable_wins_over_its_alias() {
     assert_eq!(place.show("log.level", ""), "debug env ABIDE_LOG");
     let place = place.env("ABIDE_LOG_LEVEL", "warn");
     assert_eq!(place.show("log.level", ""), "warn env ABIDE_LOG_LEVEL");
+}
+
+#[test]
+fn options_of_downloads_answer_to_the_names_of_before() {
+    for (variable, value, option) in [
+        ("DTKG_ORCHESTRATOR__MAX_WORKERS", "3", "downloads.workers"),
+        ("DTKG_ORCHESTRATOR__MAX_PER_HOST", "2", "downloads.max_per_host"),
+        ("DTKG_ORCHESTRATOR__MAX_JOB_ATTEMPTS", "5", "downloads.max_attempts"),
+        ("DTKG_HTTP__USER_AGENT", "me/1.0", "fetch.user_agent"),
+        ("DTKG_ROBOTS__ENABLED", "false", "fetch.robots"),
+    ] {
+        let place = Place::new().env(variable, value);
+        assert_eq!(place.show(option, ""), format!("{value} env {variable}"));
+    }
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Downloads by the command line: interrupted, repeated, refused; and the store under load, copied.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use abide_fetch::testing::{Act, Request, Server, head, reply};
@@ -45,7 +46,7 @@ impl Running {
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
+                .stderr(Stdio::piped())
                 .spawn()
                 .expect("it starts"),
         )
@@ -103,24 +104,31 @@ fn has_synced_notes(out: &Path) -> bool {
 #[test]
 fn a_killed_run_is_taken_over_and_its_file_goes_on_where_it_stopped() {
     let place = place();
-    killed_run(&place, "restarted");
+    killed_run(&place, "queue run --drain --out files", "restarted");
+}
+
+#[test]
+fn a_killed_run_of_a_few_jobs_costs_no_attempt_either() {
+    let place = place();
+    killed_run(&place, "queue run --max-jobs 1 --out files", "restarted");
+    assert_eq!(ok(&place, "job show 1")["failures"], 0);
 }
 
 #[test]
 fn beside_a_server_the_lease_of_a_killed_run_expires_and_another_takes_it_over() {
     let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
-    killed_run(&place, "expired");
+    killed_run(&place, "queue run --drain --out files", "expired");
     assert_eq!(served.terminate().0, Some(0));
 }
 
 /// Kills a run in the middle of a file, whose attempt then has this end, and lets another finish it.
-fn killed_run(place: &Place, end: &str) {
+fn killed_run(place: &Place, arguments: &str, end: &str) {
     let body = content();
     let served = body.clone();
     let files = Server::start(move |request| stalling(request, &served));
     enter(place, "big", &files.url("/big.bin"));
-    let run = Running::start(place, "queue run --drain --out files");
+    let run = Running::start(place, arguments);
     until(|| has_synced_notes(&place.path("work/files")));
 
     // Other commands work beside it.
@@ -156,11 +164,16 @@ fn a_run_beside_a_server_outlives_it() {
     let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");
     let served = Served::start(&place, "serve --listen 127.0.0.1:0");
     enter(&place, "a", &files.url("/a"));
-    let mut run = Running::start(&place, "queue run --max-jobs 2 --out files");
+    let mut run = Running::start(&place, "queue run --json --max-jobs 2 --out files");
+    let stderr = run.0.stderr.take().expect("it is piped");
+    let mut said = BufReader::new(stderr).lines().map(|line| line.expect("text"));
+    let mut hears = |message: &str| assert!(said.any(|line| line == message), "it did not say {message}");
     until(|| ok(&place, "queue stats")["done"] == 1);
     served.kill();
+    hears(r#"{"server":"away"}"#);
     // Another port, another token.
     let _served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    hears(r#"{"server":"back"}"#);
     enter(&place, "b", &files.url("/b"));
     assert_eq!(run.0.wait().expect("a child").code(), Some(0));
     assert_eq!(ok(&place, "queue stats")["done"], 2);
@@ -186,6 +199,12 @@ fn a_run_goes_on_without_its_server_when_none_takes_its_place() {
     let attempts = ok(&place, "job show 3")["attempts"].clone();
     let worker = &attempts.as_array().and_then(|attempts| attempts.last()).expect("an attempt")["worker"];
     assert!(worker.as_str().expect("a name").starts_with("engine-"), "{worker}");
+    let slow = ok(&place, "job show 2");
+    assert_eq!(
+        (&slow["attempts"][0]["end"], &slow["failures"]),
+        (&json!("handed_back"), &json!(0)),
+        "{slow}"
+    );
     assert!(run.0.try_wait().expect("a child").is_none(), "it still runs");
 }
 
@@ -328,47 +347,4 @@ fn a_backup_made_under_load_has_all_that_was_acknowledged_before_it() {
     assert!(all.ends_with(&kept), "what is in the backup is what the server has");
     assert_eq!(ok(&place, "queue stats q --data-dir two")["queued"], kept.len());
     assert_eq!(place.run("doctor --listen 127.0.0.1:0 --data-dir two").code, Some(0));
-}
-
-/// How long eight hosts with this latency were at work on so many files each, two at a time, from the first request to the
-/// last answer.
-fn eight_hosts(latency: Duration, files_each: usize) -> Duration {
-    let (began, ended) = (Arc::new(OnceLock::new()), Arc::new(Mutex::new(Duration::ZERO)));
-    let hosts: Vec<Server> = (0..8)
-        .map(|_| {
-            let (began, ended) = (Arc::clone(&began), Arc::clone(&ended));
-            Server::start(move |request| {
-                if request.path == "/robots.txt" {
-                    return reply(404, &[], b"");
-                }
-                let began = began.get_or_init(tokio::time::Instant::now);
-                // Nothing is ever sent: the file takes as long as this waits.
-                let (_sender, never) = channel::<()>();
-                assert!(never.recv_timeout(latency).is_err());
-                let mut ended = ended.lock().expect("as the test made it");
-                *ended = began.elapsed().max(*ended);
-                reply(200, &[], request.path.repeat(50).as_bytes())
-            })
-        })
-        .collect();
-    let line = |n: usize| {
-        let url = hosts[n % hosts.len()].url(&format!("/{n}.txt"));
-        format!("{}\n", json!({ "id": format!("f{n}"), "url": url }))
-    };
-    let list: String = (0..files_each * hosts.len()).map(line).collect();
-    let place = place().file("work/list.jsonl", &list);
-    ok(&place, "queue import list.jsonl");
-    let ran = ok(&place, "queue run --drain --out files --workers 64 --max-per-host 2");
-    assert_eq!(ran["done"], files_each * hosts.len());
-    *ended.lock().expect("as the test made it")
-}
-
-#[test]
-#[ignore = "ten seconds: cargo test -p abide --test it -- --ignored --nocapture eight_hosts"]
-fn eight_hosts_are_kept_at_their_limits() {
-    let (latency, files_each) = (Duration::from_millis(50), 200);
-    let took = eight_hosts(latency, files_each);
-    let ideal = latency * (files_each / 2) as u32;
-    let times = took.as_secs_f64() / ideal.as_secs_f64();
-    println!("{files_each} files of each of 8 hosts: {took:?}, {times:.2} times the ideal of {ideal:?}");
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::ingest_model::with_model;
 use crate::ingest_stages::change;
+use crate::model::{Kind, Model};
 use crate::place::{Place, Run};
 use crate::served::Served;
 
@@ -27,7 +29,7 @@ pub(crate) fn papers_to(place: &Place) {
     copy(Path::new(EXAMPLE), &place.path("work/papers"));
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (path, to) = (entry.path(), to.join(entry.file_name()));
@@ -342,16 +344,28 @@ fn killed(place: &Place, most: u64, runs: &mut u64) -> u64 {
     most
 }
 
+/// Questions to a model that may be on their way at a time, of those who group and describe and of those who read.
+const ON_THEIR_WAY: u64 = 6;
+
+/// How often a model was asked what it had been asked before.
+fn asked_again(model: Option<&Model>) -> u64 {
+    let kinds = [Kind::Reading, Kind::Grouping, Kind::Plan, Kind::Record, Kind::Description];
+    let counts = model.into_iter().flat_map(|model| kinds.into_iter().flat_map(|kind| model.asked(kind)));
+    counts.map(|count| u64::from(count) - 1).sum()
+}
+
 /// Kills ingests `kills` times, half of them of a new folder and half of one that changed, and runs each to its end: everything
-/// is as after an undisturbed run, and no entity is there beside it.
-fn killed_often(kills: u64) {
-    let undisturbed = with_papers();
+/// is as after an undisturbed run, no entity is there beside it, and only questions that had no answer yet were asked again.
+fn killed_often(kills: u64, begin: impl Fn() -> (Place, Option<Model>)) {
+    let (undisturbed, model) = begin();
     let mut expected = vec![given(&undisturbed)];
     change(&undisturbed);
     expected.push(given(&undisturbed));
+    let usual = asked_again(model.as_ref());
     let (mut done, mut runs) = (0, 0);
     while done < kills {
-        let place = with_papers();
+        let (place, model) = begin();
+        let before = done;
         for (round, expected) in expected.iter().enumerate() {
             if round == 1 {
                 change(&place);
@@ -363,18 +377,24 @@ fn killed_often(kills: u64) {
         let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
         let there = served.ok("GET /entities?limit=1000", "")["entities"].as_array().unwrap().len();
         assert_eq!(there, expected[1].0.len(), "no entity is there twice");
+        let (again, most) = (asked_again(model.as_ref()), usual + ON_THEIR_WAY * (done - before));
+        println!("{} killed: {again} questions asked again, {usual} without", done - before);
+        assert!(again <= most, "{again} questions were paid twice, and {most} may have had no answer");
     }
 }
 
 #[test]
 fn killed_at_any_moment_it_gives_the_same_tree() {
-    killed_often(6);
+    killed_often(6, || (with_papers(), None));
 }
 
 #[test]
-#[ignore = "takes minutes: cargo test -p abide killed_fifty_times -- --ignored"]
-fn killed_fifty_times_it_gives_the_same_tree() {
-    killed_often(50);
+#[ignore = "takes minutes: cargo test -p abide killed_fifty_times -- --ignored --nocapture"]
+fn killed_fifty_times_it_gives_the_same_tree_and_pays_nothing_twice() {
+    killed_often(50, || {
+        let model = Model::start();
+        (with_model(&model), Some(model))
+    });
 }
 
 #[test]
@@ -388,6 +408,10 @@ fn what_it_will_take_is_said_and_what_is_wrong_is_named() {
         assert!(run.stderr.contains(word), "{word}: {run}");
     }
     assert!(!place.path("work/data").exists(), "a dry run writes nothing");
+    let elsewhere =
+        with_papers().env("ORGANIZER_URL", "http://127.0.0.1:9/").env("OCR_URL", "http://127.0.0.1:9/");
+    let run = elsewhere.run("ingest papers --data-dir data --dry-run");
+    assert!(run.stderr.contains("pipeline.organizer_url, pipeline.ocr_url are not asked: "), "{run}");
     std::os::unix::fs::symlink(place.path("work/papers"), place.path("work/link")).unwrap();
     for (arguments, code, word) in [
         ("ingest nowhere --data-dir data", 1, "nowhere"),

@@ -5,11 +5,12 @@ use std::process::{Child, Stdio};
 use crate::ingest::{document, ingest, part_of, parts, with_papers};
 use crate::model::{Kind, Model};
 use crate::place::Place;
+use crate::served::Served;
 
 const KINDS: [Kind; 4] = [Kind::Reading, Kind::Grouping, Kind::Record, Kind::Description];
 
 /// The example with a model for everything.
-fn with_model(model: &Model) -> Place {
+pub(crate) fn with_model(model: &Model) -> Place {
     with_papers()
         .env("DEEPINFRA_BASE_URL", &model.base_url)
         .env("MODEL_NAME", "writes-1")
@@ -26,11 +27,13 @@ fn a_model_reads_groups_and_describes() {
     for words in [
         &format!("OCR: the model sees-1 at {}", model.base_url),
         &format!("organizer: the model writes-1 at {}", model.base_url),
-        "model cost: at most about ",
+        "model cost: up to about ",
     ] {
         assert!(dry.stderr.contains(words), "{words}: {dry}");
     }
+    let stated = stated(&place);
     let summary = ingest(&place);
+    is_covered(&stated, &summary);
     let parts = parts(&summary["tree"]);
     assert_eq!(part_of(&parts, "okafor_1887-06-30.txt").0, "/papers/letters/Papers of okafor");
     assert_eq!(part_of(&parts, "hartmann_1888-05-20.jpg").0, "/papers/letters/Papers of hartmann");
@@ -74,6 +77,55 @@ fn a_model_reads_groups_and_describes() {
         assert_eq!(part_of(&second, name).0, "/papers/letters/Papers of klein");
     }
     assert_eq!(questions, offered + 1);
+}
+
+/// What is said beforehand that models will be asked and cost.
+fn stated(place: &Place) -> serde_json::Value {
+    let dry = place.run("ingest papers --data-dir data --dry-run --json");
+    let said = dry.stderr.lines().find(|line| line.contains("estimated_cost_micros"));
+    serde_json::from_str(said.unwrap_or_else(|| panic!("no estimate: {dry}"))).expect("a document")
+}
+
+/// Nobody pays more than was said.
+fn is_covered(stated: &serde_json::Value, summary: &serde_json::Value) {
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let (tokens, cost) = (number(&summary["tokens"]), number(&summary["cost_usd"]) * 1e6);
+    assert!(tokens > 0.0 && tokens <= number(&stated["estimated_tokens"]), "{tokens} of {stated}");
+    assert!(tokens / 1_100.0 <= number(&stated["estimated_questions"]), "{tokens} of {stated}");
+    assert!(cost <= number(&stated["estimated_cost_micros"]), "{cost} of {stated}");
+    // Ten seconds for a question, three of them at a time.
+    let seconds = number(&stated["estimated_questions"]) * 3.0;
+    assert!(number(&stated["estimated_seconds"]) >= seconds, "{stated}");
+}
+
+/// Many groups in one large folder, little text: what is asked is what groups are asked, not folders.
+#[test]
+fn what_is_said_beforehand_covers_groups_and_large_folders() {
+    let model = Model::start();
+    let mut place = with_model(&model).env("ABIDE_OCR_KIND", "off");
+    for nth in 0..120 {
+        let text = format!("Number {nth}.");
+        place = place.file(&format!("work/papers/many/word{:02}_{nth:03}.txt", nth / 2), &text);
+    }
+    let stated = stated(&place);
+    is_covered(&stated, &ingest(&place));
+    assert!(model.asked(Kind::Record).len() > 60, "a record of each group");
+}
+
+/// Beside a server its model and its prices count, not those of who asks.
+#[test]
+fn beside_a_server_its_prices_are_said() {
+    let model = Model::start();
+    let place = with_model(&model);
+    let mut command = place.command("serve --listen 127.0.0.1:0 --data-dir data");
+    command.env("ABIDE_LLM_INPUT_PRICE_MICROS", "3800000").env("ABIDE_LLM_OUTPUT_PRICE_MICROS", "8900000");
+    let alone = stated(&place);
+    let _served = Served::of(command);
+    let said = stated(&place);
+    let cost = |said: &serde_json::Value| said["estimated_cost_micros"].as_u64().expect("a number");
+    assert_eq!(cost(&said).div_ceil(10), cost(&alone), "{said} {alone}");
+    let dry = place.run("ingest papers --data-dir data --dry-run");
+    assert!(dry.stderr.contains("organizer: the model writes-1 of the server"), "{dry}");
 }
 
 /// Killed while the first question of a phase is open: what was answered before is not asked again.
@@ -126,6 +178,40 @@ fn what_a_model_failed_at_is_done_by_the_next_run() {
     ingest(&place);
     assert_eq!(KINDS.map(|kind| model.asked(kind)), asked, "everything is done");
     assert!(asked[0].iter().all(|count| *count == 1), "no image is read twice: {asked:?}");
+}
+
+/// An outage in a large collection: everything that failed is done by the next run, however much it is.
+#[test]
+#[ignore = "takes a minute: cargo test -p abide however_much_failed -- --ignored"]
+fn however_much_failed_the_next_run_does_it() {
+    const FOLDERS: usize = 1_020;
+    let model = Model::start();
+    let mut place = with_model(&model).env("MAX_DIRECTORY_RETRIES", "1").env("ABIDE_OCR_KIND", "off");
+    std::fs::remove_dir_all(place.path("work/papers")).unwrap();
+    for nth in 0..FOLDERS {
+        place = place.file(&format!("work/papers/{nth:04}/letter.txt"), &format!("Letter {nth}."));
+    }
+    model.refuse(true);
+    let failed = place.run("ingest papers --data-dir data --json");
+    assert_eq!(failed.code, Some(4), "{}", failed.stderr);
+    let summary: serde_json::Value = serde_json::from_str(&failed.stdout).expect("a document");
+    assert_eq!(summary["unfinished"], FOLDERS + 1, "{}", summary["notes"]);
+    model.refuse(false);
+    let summary = ingest(&place);
+    let children = summary["tree"]["children"].as_array().expect("folders");
+    let said = |part: &serde_json::Value| {
+        part["description"].as_str().is_some_and(|text| text.contains("The model has seen"))
+    };
+    let described = children.iter().filter(|part| said(part)).count();
+    assert_eq!((described, children.len(), said(&summary["tree"])), (FOLDERS, FOLDERS, true));
+    assert_eq!(summary["unfinished"], 0);
+    // A collection with such a list can be deleted.
+    model.refuse(true);
+    for nth in 0..3 {
+        std::fs::write(place.path(&format!("work/papers/{nth:04}/letter.txt")), "Another.").unwrap();
+    }
+    assert_eq!(place.run("ingest papers --data-dir data --json").code, Some(4));
+    document(place.run("collection delete papers --yes --data-dir data --json"));
 }
 
 #[test]

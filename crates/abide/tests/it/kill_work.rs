@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 
@@ -16,6 +17,8 @@ const BATCH: usize = 100;
 /// Jobs that a worker leases at a time.
 const LEASED: usize = 20;
 const WORKERS: usize = 4;
+/// Jobs in one request of whoever enqueues.
+const ENTERED: usize = 5;
 /// Each has a coordinator of its name.
 const MODES: [&str; 2] = ["queue", "direct"];
 
@@ -146,39 +149,104 @@ fn text(value: &Value) -> String {
     value.as_str().expect("text").to_owned()
 }
 
-/// Workers finish jobs over HTTP while the server is killed twice.
+/// The server is killed twice while jobs come in and workers finish them over HTTP, and once when all are in.
 fn jobs_finish_once(count: usize) {
-    let place = Place::new();
-    let served = Served::start(&place, SERVE);
-    let jobs: Vec<Value> = (0..count).map(|n| json!({ "queue": "q", "kind": "k", "payload": n })).collect();
-    served.ok("POST /v1/jobs", &json!({ "jobs": jobs }).to_string());
+    // As long as the leases of the workers, who end with their server: a new one holds them so long again.
+    let place = Place::new().env("ABIDE_JOBS_LEASE_MS", "1000");
+    let requests = count.div_ceil(ENTERED);
+    let mut entering = Entering { count, ..Entering::default() };
     let mut finishes = BTreeMap::new();
-    let mut served = Some(served);
-    for answers in [count / 3, count / 3, usize::MAX] {
-        let now = served.take().unwrap_or_else(|| Served::start(&place, SERVE));
-        let (answered, answered_to) = channel();
-        let workers: Vec<_> = (0..WORKERS)
-            .map(|worker| {
-                let (address, answered) = (now.address, answered.clone());
-                std::thread::spawn(move || work(address, worker, &answered))
-            })
-            .collect();
-        drop(answered);
-        answered_to.iter().take(answers).for_each(drop);
-        if answers < count {
-            now.kill();
-        } else {
-            served = Some(now);
-        }
-        for worker in workers {
-            for (job, (result, is_acknowledged)) in worker.join().expect("a worker") {
-                finishes.entry(job).or_insert_with(Vec::new).push((result, is_acknowledged));
+    for kill in
+        [Kill::AfterRequests(requests / 3), Kill::AfterRequests(requests / 3), Kill::AfterFinishes(count / 5)]
+    {
+        let served = Served::start(&place, SERVE);
+        let address = served.address;
+        let ((entered, entered_to), (finished, finished_to)) = (channel(), channel());
+        let client = std::thread::spawn(move || entering.go_on(address, &entered));
+        let workers = start_workers(address, &finished);
+        drop(finished);
+        match kill {
+            Kill::AfterRequests(requests) => entered_to.iter().take(requests).for_each(drop),
+            Kill::AfterFinishes(jobs) => {
+                entered_to.iter().for_each(drop);
+                // Ends early when nothing is left to finish.
+                finished_to.iter().take(jobs).for_each(drop);
             }
         }
+        served.kill();
+        entering = client.join().expect("a client");
+        join_workers(workers, &mut finishes);
     }
-    let served = served.expect("the last one lives");
-    check_results(&served, count, &finishes);
+    assert_eq!(entering.entered.len(), count, "all of them were acknowledged");
+    assert!(entering.unanswered > 0, "a server was killed amid an enqueue");
+    let served = Served::start(&place, SERVE);
+    let (finished, _finished_to) = channel();
+    join_workers(start_workers(served.address, &finished), &mut finishes);
+    check_results(&served, &entering, &finishes);
     assert_eq!(served.terminate().0, Some(0));
+}
+
+/// When a server is killed.
+enum Kill {
+    /// After so many answers to whoever enqueues.
+    AfterRequests(usize),
+    /// When all are in and so many were finished.
+    AfterFinishes(usize),
+}
+
+/// What a client knows of the jobs that it enqueues, each under the key that is its number.
+#[derive(Default)]
+struct Entering {
+    /// Jobs in all.
+    count: usize,
+    /// By number: the job that it is.
+    entered: BTreeMap<usize, i64>,
+    /// Requests that nobody answered.
+    unanswered: usize,
+}
+
+impl Entering {
+    /// Enqueues what was not acknowledged yet, until it is through or the server is gone. A request without an answer is
+    /// sent again to the next: its keys keep its jobs from entering twice.
+    fn go_on(mut self, address: SocketAddr, answered: &Sender<()>) -> Entering {
+        let mut client = Client::connect(address).expect("it listens");
+        while self.entered.len() < self.count {
+            let first = self.entered.len();
+            let numbers = first..self.count.min(first + ENTERED);
+            // On a busy machine a worker may be silent for longer than its lease, more than once.
+            let job = |n| json!({ "queue": "q", "kind": "k", "unique_key": format!("{n}"), "payload": n, "max_attempts": 100 });
+            let jobs: Vec<Value> = numbers.clone().map(job).collect();
+            let reply = client.request("POST /v1/jobs", &[], &json!({ "jobs": jobs }).to_string());
+            let Ok(reply) = reply else {
+                self.unanswered += 1;
+                return self;
+            };
+            assert!(matches!(reply.status, 200 | 201), "{reply}");
+            let reply = reply.json();
+            let ids =
+                reply["jobs"].as_array().expect("jobs").iter().map(|job| job["job"].as_i64().expect("an id"));
+            self.entered.extend(numbers.zip(ids));
+            // Nobody listens any more when the server is being killed.
+            let _heard = answered.send(());
+        }
+        self
+    }
+}
+
+fn start_workers(address: SocketAddr, finished: &Sender<()>) -> Vec<JoinHandle<Finishes>> {
+    let start = |worker| {
+        let finished = finished.clone();
+        std::thread::spawn(move || work(address, worker, &finished))
+    };
+    (0..WORKERS).map(start).collect()
+}
+
+fn join_workers(workers: Vec<JoinHandle<Finishes>>, finishes: &mut BTreeMap<i64, Vec<(Value, bool)>>) {
+    for worker in workers {
+        for (job, finish) in worker.join().expect("a worker") {
+            finishes.entry(job).or_default().push(finish);
+        }
+    }
 }
 
 /// By job: the result that was sent, and whether it was acknowledged.
@@ -214,8 +282,9 @@ fn work(address: SocketAddr, worker: usize, answered: &Sender<()>) -> Finishes {
     }
 }
 
-/// Every job has the result of the one finish that was acknowledged.
-fn check_results(served: &Served, count: usize, finishes: &BTreeMap<i64, Vec<(Value, bool)>>) {
+/// Every job that was acknowledged is there once, with the result of the one finish that was acknowledged.
+fn check_results(served: &Served, entering: &Entering, finishes: &BTreeMap<i64, Vec<(Value, bool)>>) {
+    let count = entering.count;
     let mut client = served.client();
     let mut get = |path: String| client.request(&format!("GET {path}"), &[], "").expect("an answer").json();
     let counts = get("/v1/queues/q".to_owned())["counts"].clone();
@@ -226,6 +295,9 @@ fn check_results(served: &Served, count: usize, finishes: &BTreeMap<i64, Vec<(Va
         let page = get(format!("/v1/jobs?queue=q&limit=1000{after}"));
         for job in page["jobs"].as_array().expect("jobs") {
             seen += 1;
+            let number =
+                job["payload"].as_u64().and_then(|number| usize::try_from(number).ok()).expect("a number");
+            assert_eq!(entering.entered.get(&number).copied(), job["job"].as_i64(), "{job}");
             let sent = &finishes[&job["job"].as_i64().expect("a number")];
             let acknowledged: Vec<&Value> =
                 sent.iter().filter(|(_, acknowledged)| *acknowledged).map(|(result, _)| result).collect();

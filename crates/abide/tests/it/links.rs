@@ -170,6 +170,15 @@ fn bookmarks_are_saved_without_a_server_and_processed_by_the_next() {
     assert_eq!(shown["summaryModel"], json!("stand-in"));
     let spent = json!({ "requests": 1, "inputTokens": 10, "outputTokens": 5, "costMicros": 0 });
     assert_eq!(shown["spent"], spent);
+    let metrics = served.ask("GET /metrics", "").body;
+    for line in [
+        r#"abide_model_requests_total{model="stand-in"} 1"#,
+        r#"abide_model_tokens_total{model="stand-in",direction="read"} 10"#,
+        r#"abide_model_tokens_total{model="stand-in",direction="written"} 5"#,
+        r#"abide_model_cost_micros_total{model="stand-in"} 0"#,
+    ] {
+        assert!(metrics.lines().any(|other| other == line), "{line}: {metrics}");
+    }
     let text = place.run(&format!("links show {id}"));
     assert!(
         text.stdout.contains("\nspent       10 tokens read, 5 written, 1 requests, 0 millionths\n"),
@@ -227,8 +236,8 @@ fn keys_are_made_and_revoked_beside_a_server_and_without_one() {
         place.run(&format!("links key revoke {}", early["id"].as_str().expect("as the test made it"))).code,
         Some(0)
     );
-    assert_eq!((status(&early), status(&late)), (403, 200));
-    assert_eq!(served.ask("GET /links/api/links", "").status, 403);
+    assert_eq!((status(&early), status(&late)), (401, 200));
+    assert_eq!(served.ask("GET /links/api/links", "").status, 401);
 }
 
 #[test]
@@ -385,5 +394,16 @@ fn a_thousand_links_survive_three_kills() {
         let took = survives(1_000, kills, latency);
         let times = took.as_secs_f64() / ideal.as_secs_f64();
         println!("1,000 links with {} kills: {took:?}, {times:.2} times the ideal of {ideal:?}", kills.len());
+    }
+}
+
+#[test]
+fn a_server_that_others_reach_says_that_its_stores_are_not_open() {
+    let place = Place::new();
+    assert_eq!(place.run("token create --role admin --data-dir data").code, Some(0));
+    for (address, is_said) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
+        let served = Served::start(&place, &format!("serve --listen {address} --data-dir data"));
+        let (_, said) = served.terminate();
+        assert_eq!(said.contains("sync.open counts on loopback only"), is_said, "{address}: {said}");
     }
 }

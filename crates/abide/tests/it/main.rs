@@ -2,6 +2,7 @@
 
 mod batch_cost;
 mod batches;
+mod bench_downloads;
 mod bench_preprocess;
 mod bench_sync;
 mod browser;
@@ -49,6 +50,7 @@ mod s3_server;
 mod scans;
 mod serve;
 mod served;
+mod shown;
 mod steer;
 mod sync_kill;
 mod telemetry;

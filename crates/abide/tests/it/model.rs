@@ -16,6 +16,7 @@ const QUIET: Duration = Duration::from_secs(2);
 pub(crate) enum Kind {
     Reading,
     Grouping,
+    Plan,
     Record,
     Description,
 }
@@ -28,6 +29,8 @@ struct Seen {
     holding: Option<Kind>,
     /// Everything but reading is answered with an error.
     is_failing: bool,
+    /// Everything but reading is refused, which nobody asks again for.
+    is_refusing: bool,
     /// Reading is refused.
     is_blind: bool,
     /// Questions that got none.
@@ -65,6 +68,11 @@ impl Model {
     /// From now on everything but reading is answered with an error, or is not.
     pub(crate) fn fail(&self, is_failing: bool) {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).is_failing = is_failing;
+    }
+
+    /// From now on everything but reading is refused, or is not.
+    pub(crate) fn refuse(&self, is_refusing: bool) {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).is_refusing = is_refusing;
     }
 
     /// From now on it refuses to read, or does not.
@@ -106,6 +114,7 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
         changed.notify_all();
         let no = match kind {
             Kind::Reading => seen.is_blind.then_some("401 Unauthorized"),
+            _ if seen.is_refusing => Some("401 Unauthorized"),
             _ => seen.is_failing.then_some("500 Internal Server Error"),
         };
         (is_held, no)
@@ -165,12 +174,12 @@ fn question(body: &Value) -> (Kind, String) {
         return (Kind::Reading, image.expect("an image").to_owned());
     }
     let text = content.as_str().expect("text").to_owned();
-    let kind = match body["response_format"]["type"].as_str() {
-        Some("json_schema") if body["response_format"]["json_schema"]["name"] == "organize_response" => {
-            Kind::Grouping
-        }
-        Some(_) => Kind::Record,
-        None => Kind::Description,
+    let format = &body["response_format"];
+    let kind = match (format["type"].as_str(), format["json_schema"]["name"].as_str()) {
+        (Some(_), Some("organize_response")) => Kind::Grouping,
+        (Some(_), Some("strategize_response")) => Kind::Plan,
+        (Some(_), _) => Kind::Record,
+        (None, _) => Kind::Description,
     };
     (kind, text)
 }
@@ -179,6 +188,10 @@ fn answer(kind: Kind, question: &str) -> String {
     match kind {
         Kind::Reading => format!("Zanzibar written on an image of {} characters", question.len()),
         Kind::Grouping => groups(question),
+        Kind::Plan => {
+            json!({ "should_coordinate": true, "guidance": "By the first word.", "reasoning": "They have one." })
+                .to_string()
+        }
         Kind::Record => json!({
             "title": "What the model calls it", "type": "Collection", "creator": ["Somebody"],
             "created": "1885/1893", "language": "en", "subjects": ["gardens"], "description": "Said by a model.",

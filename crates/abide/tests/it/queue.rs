@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use abide_fetch::testing::{Act, Server, reply};
+use abide_fetch::testing::{Act, Server, redirect, reply};
 use serde_json::{Value, json};
 
 use crate::downloads::until;
@@ -132,6 +132,45 @@ fn caps_of_host_and_resolver_are_never_exceeded() {
         let ran = ok(&place.run(&format!("queue run --drain --json --workers 8 {flags}")));
         assert_eq!(ran["done"], 20, "{ran}");
         assert_eq!(most.load(Ordering::SeqCst), cap, "{flags}");
+    }
+    assert_eq!(now.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn the_cap_of_a_host_holds_for_those_that_other_hosts_lead_there() {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (current, highest) = (Arc::clone(&now), Arc::clone(&most));
+    let files = Server::start(move |request| -> Act {
+        if request.path == "/robots.txt" {
+            return reply(404, &[], b"");
+        }
+        highest.fetch_max(current.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        // Nothing is ever sent: the request takes as long as this waits.
+        let (_sender, never) = channel::<()>();
+        assert!(never.recv_timeout(Duration::from_millis(20)).is_err());
+        current.fetch_sub(1, Ordering::SeqCst);
+        reply(200, &[], b"x")
+    });
+    let leading = || {
+        let to = files.url("");
+        Server::start(move |request| match request.path.as_str() {
+            "/robots.txt" => reply(404, &[], b""),
+            path => redirect(&format!("{to}{path}")),
+        })
+    };
+    // Two that lead to the third, and some that ask it themselves.
+    let hosts = [leading().url(""), leading().url(""), files.url("")];
+    let line = |n: usize| json!({"id": format!("w{n}"), "url": format!("{}/{n}", hosts[n % 3])});
+    let list: String = (0..30).map(|n| format!("{}\n", line(n))).collect();
+    let by_flag = ("--max-per-host 2", place());
+    let by_option = ("", place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "2"));
+    for (flag, place) in [by_flag, by_option] {
+        let place = place.file("work/list.jsonl", &list);
+        most.store(0, Ordering::SeqCst);
+        ok(&place.run("queue import list.jsonl --json"));
+        let ran = ok(&place.run(&format!("queue run --drain --json --workers 12 {flag}")));
+        assert_eq!(ran["done"], 30, "{ran}");
+        assert_eq!(most.load(Ordering::SeqCst), 2, "{flag}");
     }
     assert_eq!(now.load(Ordering::SeqCst), 0);
 }

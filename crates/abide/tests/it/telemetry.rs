@@ -1,11 +1,12 @@
 //! Traces and metrics, as a collector gets them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
-use abide_fetch::testing::{Server, reply};
+use abide_fetch::testing::{Server, redirect, reply};
 use serde_json::json;
 
 use crate::feed::Feed;
@@ -115,8 +116,46 @@ impl Message {
         String::from_utf8_lossy(self.field(number)).into_owned()
     }
 
+    /// A number of eight bytes.
+    fn number(&self, number: u64) -> u64 {
+        self.field(number).try_into().map_or(0, u64::from_le_bytes)
+    }
+
+    /// Attributes, as `name=value`, in the order of their names. Numbers are left out.
+    fn labels(&self, number: u64) -> String {
+        let labels = self.inner(number).into_iter();
+        let labels: BTreeSet<String> = labels
+            .map(|label| format!("{}={}", label.text(1), Message(label.field(2).to_vec()).text(1)))
+            .collect();
+        labels.into_iter().collect::<Vec<_>>().join(",")
+    }
+
     fn hex(&self, number: u64) -> String {
         self.field(number).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The last value of each metric with its labels; of a histogram, how many there were.
+fn values(metrics: &[Message]) -> BTreeMap<String, u64> {
+    let mut values = BTreeMap::new();
+    for metric in metrics {
+        let name = metric.text(1);
+        for point in metric.inner(7).iter().flat_map(|sum| sum.inner(1)) {
+            values.insert(format!("{name} {}", point.labels(7)), point.number(6));
+        }
+        for point in metric.inner(9).iter().flat_map(|histogram| histogram.inner(1)) {
+            values.insert(format!("{name} {}", point.labels(9)), point.number(4));
+        }
+    }
+    values
+}
+
+/// Those of the values that are meant.
+#[track_caller]
+fn check_values(metrics: &[Message], expected: &[(&str, u64)]) {
+    let found = values(metrics);
+    for (name, value) in expected {
+        assert_eq!(found.get(*name), Some(value), "{name} in {found:#?}");
     }
 }
 
@@ -152,6 +191,9 @@ fn a_trace_goes_from_the_request_through_the_job_to_each_attempt() {
     let came_with = format!("00-{trace}-{caller}-01");
     let made = served.client().request("POST /v1/jobs", &[("traceparent", &came_with)], &job.to_string());
     let job = made.unwrap().json()["job"].clone();
+    // Nobody finds its URL.
+    let waits = json!({ "queue": "download", "kind": "resolve", "payload": { "artifact_id": "b" } });
+    assert_eq!(served.ask("POST /v1/jobs", &waits.to_string()).status, 201);
     feed.until_job(&job, "failed");
     let shown = served.ok(&format!("GET /v1/jobs/{job}"), "");
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 2, "{shown}");
@@ -160,19 +202,31 @@ fn a_trace_goes_from_the_request_through_the_job_to_each_attempt() {
 
     let (spans, metrics) = collector.messages();
     let named = |name: &str| spans.iter().filter(|span| span.text(5) == name).collect::<Vec<_>>();
-    let [request] = named("POST /v1/jobs")[..] else { panic!("one request enqueued it") };
-    assert_eq!((request.hex(1), request.hex(4)), (trace.to_owned(), caller.to_owned()));
+    let enqueued = named("POST /v1/jobs").into_iter().filter(|span| span.hex(1) == trace).collect::<Vec<_>>();
+    let [request] = enqueued[..] else { panic!("one request of the trace enqueued it") };
+    assert_eq!(request.hex(4), caller);
     let goes_on_with = format!("00-{trace}-{}-01", request.hex(2));
     assert_eq!(shown["trace"], json!(goes_on_with));
     let attempts: Vec<_> = named("job").iter().map(|span| (span.hex(1), span.hex(4))).collect();
     assert_eq!(attempts, vec![(trace.to_owned(), request.hex(2)); 2]);
 
-    let names: BTreeSet<String> = metrics.iter().map(|metric| metric.text(1)).collect();
-    for name in
-        ["contentdownload_jobs_failed_total", "contentdownload_jobs_inflight", "abide_jobs_started_total"]
-    {
-        assert!(names.contains(name), "{name} is not among {names:?}");
-    }
+    check_values(
+        &metrics,
+        &[
+            ("abide_jobs_enqueued_total queue=download", 2),
+            ("abide_jobs_started_total queue=download", 2),
+            ("abide_jobs_retried_total queue=download", 1),
+            ("abide_lease_expiries_total queue=download", 0),
+            ("contentdownload_queue_depth queue=download", 1),
+            ("contentdownload_jobs_inflight queue=download", 0),
+            ("contentdownload_jobs_completed_total queue=download", 0),
+            ("contentdownload_jobs_failed_total queue=download", 1),
+            ("contentdownload_attempts_total reason=conn-error,resolver=,status=,verb=GET", 2),
+            ("contentdownload_retries_total reason=conn-error,resolver=", 1),
+            ("contentdownload_outcomes_total outcome=error,reason=conn-error,resolver=", 1),
+            ("contentdownload_bytes_total resolver=", 0),
+        ],
+    );
 }
 
 /// The names of spans below the one with this id, each with those below it.
@@ -210,6 +264,7 @@ fn a_download_is_told_step_by_step() {
     let mut enter = place.command("queue enqueue a");
     let entered = enter.arg(json!({ "url": files.url("/a"), "resolver_hint": "arxiv" }).to_string()).output();
     assert!(entered.unwrap().status.success());
+    assert_eq!(place.run("queue enqueue without-a-url").code, Some(0));
     let run = place.run("queue run --drain --out files");
     assert_eq!(run.code, Some(0), "{run}");
 
@@ -234,13 +289,68 @@ fn a_download_is_told_step_by_step() {
     let dispatch = one("orchestrator.dispatch");
     assert!(says(dispatch, "leased") && dispatch.hex(1) != one("job").hex(1));
     assert!(says(one("artifact"), "artifact.id") && says(one("artifact"), "arxiv"));
-    assert!(spans.iter().any(|span| span.text(5) == "http.request" && says(span, "http.status_code")));
+    let asked = spans.iter().filter(|span| span.text(5) == "http.request");
+    for request in asked {
+        let host = format!("host={}", files.address);
+        assert!(says(request, "http.status_code") && request.labels(9).contains("resolver=arxiv"));
+        assert!(request.labels(9).contains(&host), "{}", request.labels(9));
+    }
     let of_files = |span: &&Message| says(span, &files.url("/a"));
     assert_eq!(spans.iter().filter(of_files).count(), 0, "no span has a URL");
-    for name in ["jobs_completed", "attempts", "outcomes", "bytes"]
-        .map(|name| format!("contentdownload_{name}_total"))
-    {
-        assert!(metrics.iter().any(|metric| metric.text(1) == name), "{name}");
+    check_values(
+        &metrics,
+        &[
+            ("contentdownload_queue_depth queue=download", 1),
+            ("contentdownload_jobs_inflight queue=download", 0),
+            ("contentdownload_jobs_completed_total queue=download", 1),
+            ("contentdownload_jobs_failed_total queue=download", 0),
+            ("contentdownload_attempts_total reason=ok,resolver=arxiv,status=200,verb=GET", 1),
+            ("contentdownload_outcomes_total outcome=success,reason=ok,resolver=arxiv", 1),
+            ("contentdownload_bytes_total resolver=arxiv", 7),
+            ("contentdownload_http_latency_ms resolver=arxiv,verb=GET", 1),
+        ],
+    );
+    assert!(!values(&metrics).keys().any(|name| name.starts_with("contentdownload_retries_total")));
+}
+
+#[test]
+fn a_download_tells_how_long_it_waited_where_redirects_led_it() {
+    let collector = Collector::start();
+    let files = Server::start(|request| {
+        if request.path == "/robots.txt" {
+            return reply(404, &[], b"");
+        }
+        // Nothing is ever sent: the file takes as long as this waits.
+        let (_sender, never) = channel::<()>();
+        assert!(never.recv_timeout(Duration::from_millis(50)).is_err());
+        reply(200, &[], b"content")
+    });
+    let lines = (0..8).map(|n| {
+        let to = files.url(&format!("/{n}"));
+        let lead = Server::start(move |request| match request.path.as_str() {
+            "/robots.txt" => reply(404, &[], b""),
+            _ => redirect(&to),
+        });
+        format!("{}\n", json!({ "id": format!("w{n}"), "url": lead.url("/") }))
+    });
+    let list: String = lines.collect();
+    let place = with(&collector).file("work/list.jsonl", &list);
+    assert_eq!(place.run("queue import list.jsonl").code, Some(0));
+    let run = place.run("queue run --drain --out files --max-per-host 1");
+    assert_eq!(run.code, Some(0), "{run}");
+
+    let (spans, _) = collector.messages();
+    let waits: Vec<Message> = spans
+        .iter()
+        .filter(|span| span.text(5) == "artifact")
+        .flat_map(|span| span.inner(11))
+        .filter(|event| event.text(2) == "host_concurrency_wait_ms")
+        .collect();
+    assert!(!waits.is_empty(), "somebody waited");
+    for wait in waits {
+        let labels = wait.labels(3);
+        assert!(labels.contains(&format!("host={}", files.address)), "{labels}");
+        assert!(labels.contains("host_concurrency_wait_ms="), "{labels}");
     }
 }
 

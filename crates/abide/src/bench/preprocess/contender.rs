@@ -74,11 +74,11 @@ impl Contender {
         command.args(pairs.iter().flat_map(|(from, to)| [from, to]));
         let mut running = Running::start(command.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
         running.says("ready")?;
-        let (cpu_before, began) = (running.cpu_s()?, Instant::now());
+        let (cpu_before, began) = (cpu_s(running.child.id())?, Instant::now());
         running.stdin.write_all(b"go\n")?;
         running.says("done")?;
         let wall_s = began.elapsed().as_secs_f64();
-        Ok(Usage { cpu_s: running.cpu_s()? - cpu_before, wall_s, peak_mib: running.peak_mib()? })
+        Ok(Usage { cpu_s: cpu_s(running.child.id())? - cpu_before, wall_s, peak_mib: running.peak_mib()? })
     }
 }
 
@@ -118,23 +118,23 @@ impl Running {
         Err(BenchError::Wrong(format!("a contender said {line:?} where {word:?} was due")))
     }
 
-    /// Of all its threads, those that ended too.
-    fn cpu_s(&self) -> Result<f64, BenchError> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name of the program is in parentheses and may hold anything.
-        let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let field = |at| after_name.split_whitespace().nth(at).and_then(|ticks| ticks.parse::<f64>().ok());
-        match (field(11), field(12)) {
-            (Some(user), Some(system)) => Ok((user + system) / TICKS),
-            _ => Err(BenchError::Wrong("no times of a contender in /proc".into())),
-        }
-    }
-
     fn peak_mib(&self) -> Result<f64, BenchError> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
         kib.map(|kib| kib / 1_024.0).ok_or_else(|| BenchError::Wrong("no VmHWM of a contender".into()))
+    }
+}
+
+/// What a process took of the processor: all its threads, those that ended too.
+pub(super) fn cpu_s(process: u32) -> Result<f64, BenchError> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name of the program is in parentheses and may hold anything.
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = |at| after_name.split_whitespace().nth(at).and_then(|ticks| ticks.parse::<f64>().ok());
+    match (field(11), field(12)) {
+        (Some(user), Some(system)) => Ok((user + system) / TICKS),
+        _ => Err(BenchError::Wrong(format!("no times of process {process} in /proc"))),
     }
 }
 

@@ -84,8 +84,11 @@ impl Rows {
                 ]
             })
             .collect();
-        let TaskRow { tasks, wall_s, tasks_per_s } = &self.tasks;
-        let tasks = format!("{tasks} tasks that do nothing: {wall_s:.2} s, {tasks_per_s:.0} a second\n");
+        let TaskRow { tasks, wall_s, tasks_per_s, cpu_ms_per_task, cpu_ms_per_task_of_few } = &self.tasks;
+        let tasks = format!(
+            "{tasks} tasks that do nothing: {wall_s:.2} s, {tasks_per_s:.0} a second; {cpu_ms_per_task:.3} processor ms \
+             a task, {cpu_ms_per_task_of_few:.3} in batches of a hundred\n"
+        );
         let columns = columns(
             ["scans", "by", "MP", "cpu s", "wall s", "images/cpu s", "MiB", "SSIM", "peak MiB"],
             &rows,

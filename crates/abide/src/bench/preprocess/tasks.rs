@@ -19,44 +19,75 @@ use axum::extract::{Path as At, State};
 use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::contender::cpu_s;
 use crate::bench::{BenchError, expect_equal};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{Host, Listen, runtime};
 use crate::services::{Hosted, preprocess as service};
 
-const BATCH: &str = "bench";
+/// Tasks of a small batch.
+const FEW: u32 = 100;
+/// Small batches at the same time.
+const BATCHES: usize = 10;
 /// Machines at the same time.
 const IN_FLIGHT: usize = 1_000;
 
 /// How often a machine says that it is done, if nobody hears it.
 const CALLBACK_TRIES: usize = 3;
 
-/// What a batch of tasks that do nothing took.
+/// What a batch of tasks that do nothing took, and as many tasks in batches of a hundred.
 #[derive(Debug, Serialize)]
 pub(crate) struct TaskRow {
     pub(super) tasks: u32,
     pub(super) wall_s: f64,
     pub(super) tasks_per_s: f64,
+    /// Processor time of this process for a task: the server, the stand-in for machines, and their callbacks.
+    pub(super) cpu_ms_per_task: f64,
+    /// The same in batches of a hundred.
+    pub(super) cpu_ms_per_task_of_few: f64,
 }
 
-/// Takes a batch of `tasks` through a server of this process whose data is below `dir`.
+/// What batches took together.
+struct Taken {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+/// Takes a batch of `tasks` through a server of this process whose data is below `dir`, between two halves of as many small ones:
+/// what the store has grown by meanwhile is in both.
 pub(crate) fn run(mut config: Config, dir: &Path, tasks: u32) -> Result<TaskRow, Failure> {
     config.store.data_dir = dir.join("server");
     runtime()?.block_on(async {
         let api = stand_in().await.map_err(BenchError::Io)?;
-        make_outputs(dir, tasks).map_err(BenchError::Io)?;
         let mut hosted = Hosted::only(Registry::new());
         let service = service::begin(&mut hosted, setup(dir, api)?, String::new())?;
         let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--data-dir" };
         let host = Host::start(&config, hosted, listen).await?;
-        let measured = measure(&service, tasks).await;
+        let measured = row(&service, dir, tasks).await;
         host.stop().await;
         measured
+    })
+}
+
+async fn row(service: &Service, dir: &Path, tasks: u32) -> Result<TaskRow, Failure> {
+    let half = tasks.div_ceil(2 * FEW);
+    let few = |from: u32| (from..from + half).map(|number| (format!("few-{number}"), FEW)).collect();
+    let before = measure(service, dir, few(0)).await?;
+    let Taken { wall_s, cpu_s } = measure(service, dir, vec![("many".to_owned(), tasks)]).await?;
+    let after = measure(service, dir, few(half)).await?;
+    let per_task = |cpu_s: f64, tasks: u32| cpu_s * 1_000.0 / f64::from(tasks);
+    Ok(TaskRow {
+        tasks,
+        wall_s,
+        tasks_per_s: f64::from(tasks) / wall_s,
+        cpu_ms_per_task: per_task(cpu_s, tasks),
+        cpu_ms_per_task_of_few: per_task(before.cpu_s + after.cpu_s, 2 * half * FEW),
     })
 }
 
@@ -76,46 +107,57 @@ fn setup(dir: &Path, api: SocketAddr) -> Result<Setup, Failure> {
 }
 
 /// What the tasks are said to make: a success is believed only of what is in the bucket.
-fn make_outputs(dir: &Path, tasks: u32) -> std::io::Result<()> {
-    let folder = dir.join("staging/staging").join(BATCH);
+fn make_outputs(dir: &Path, batch: &str, tasks: u32) -> std::io::Result<()> {
+    let folder = dir.join("staging/staging").join(batch);
     std::fs::create_dir_all(&folder)?;
     (0..tasks).try_for_each(|number| std::fs::write(folder.join(format!("{number}.jpg")), "x"))
 }
 
-async fn measure(service: &Service, tasks: u32) -> Result<TaskRow, Failure> {
-    let message = stage(service, tasks).await?;
+/// Takes batches through the server, each with its number of tasks.
+async fn measure(service: &Service, dir: &Path, batches: Vec<(String, u32)>) -> Result<Taken, Failure> {
+    let mut messages = Vec::new();
+    for (batch, tasks) in &batches {
+        make_outputs(dir, batch, *tasks).map_err(BenchError::Io)?;
+        messages.push((stage(service, batch, *tasks).await?, *tasks));
+    }
+    let (cpu_before, began) = (cpu_s(std::process::id())?, Instant::now());
+    let batches = stream::iter(messages).map(|(message, tasks)| through(service, message, tasks));
+    batches.buffer_unordered(BATCHES).try_collect::<()>().await?;
+    Ok(Taken { wall_s: began.elapsed().as_secs_f64(), cpu_s: cpu_s(std::process::id())? - cpu_before })
+}
+
+/// Takes one batch through the server.
+async fn through(service: &Service, message: QueueMessage, tasks: u32) -> Result<(), Failure> {
     let site = service.site().await;
-    let object = ObjectKey::new(Batch::KIND, BATCH).map_err(|error| BenchError::Wrong(error.to_string()))?;
+    let batch = message.batch_id.as_str().to_owned();
+    let object = ObjectKey::new(Batch::KIND, &batch).map_err(|error| BenchError::Wrong(error.to_string()))?;
     let mut log = site.engine.follow(object, Seq(0));
-    let began = Instant::now();
-    let started = site.ask::<StartAnswer>(BATCH, &Call::Start(Box::new(message))).await;
+    let started = site.ask::<StartAnswer>(&batch, &Call::Start(Box::new(message))).await;
     started.map_err(BenchError::Call)?;
     let status = loop {
         log.next().await.map_err(BenchError::Engine)?;
-        let status: StatusAnswer = site.ask(BATCH, &Call::Status).await.map_err(BenchError::Call)?;
+        let status: StatusAnswer = site.ask(&batch, &Call::Status).await.map_err(BenchError::Call)?;
         match (status.status.as_str(), &status.error) {
             ("DONE", _) => break status,
             (_, Some(error)) => return Err(BenchError::Wrong(error.clone()).into()),
             _ => {}
         }
     };
-    let wall_s = began.elapsed().as_secs_f64();
-    expect_equal("tasks", u64::from(tasks), status.progress.tasks_completed)?;
-    Ok(TaskRow { tasks, wall_s, tasks_per_s: f64::from(tasks) / wall_s })
+    Ok(expect_equal("tasks", u64::from(tasks), status.progress.tasks_completed)?)
 }
 
-async fn stage(service: &Service, tasks: u32) -> Result<QueueMessage, Failure> {
+async fn stage(service: &Service, batch: &str, tasks: u32) -> Result<QueueMessage, Failure> {
     let files: Vec<Value> = (0..tasks)
         .map(|number| {
-            json!({ "r2_key": format!("staging/{BATCH}/{number}.tif"), "logical_path": format!("/{number}.tif"),
+            json!({ "r2_key": format!("staging/{batch}/{number}.tif"), "logical_path": format!("/{number}.tif"),
                 "file_name": format!("{number}.tif"), "file_size": 1, "content_type": "image/tiff" })
         })
         .collect();
-    let manifest = json!({ "batch_id": BATCH, "directories": [{ "directory_path": "/", "files": files }] });
-    let key = Key::new("staging/bench/_manifest.json").map_err(abide_blob::BlobError::from)?;
+    let manifest = json!({ "batch_id": batch, "directories": [{ "directory_path": "/", "files": files }] });
+    let prefix = format!("staging/{batch}/");
+    let key = Key::new(&format!("{prefix}_manifest.json")).map_err(abide_blob::BlobError::from)?;
     service.buckets().staging.put(&key, manifest.to_string().into(), "application/json").await?;
-    let message =
-        json!({ "batch_id": BATCH, "manifest_r2_key": key.as_str(), "r2_prefix": "staging/bench/" });
+    let message = json!({ "batch_id": batch, "manifest_r2_key": key.as_str(), "r2_prefix": prefix });
     QueueMessage::read(&message).map_err(|error| BenchError::Wrong(error.to_string()).into())
 }
 

@@ -17,7 +17,7 @@ pub(super) const EVENTS_PER_PUSH: u64 = 50;
 /// A client of one store.
 pub(super) struct Client {
     socket: WebSocketStream<TcpStream>,
-    store: &'static str,
+    store: String,
 }
 
 /// A page of a pull, as far as it was read.
@@ -32,18 +32,18 @@ pub(super) struct Page {
 
 impl Client {
     /// Opens a socket for `store`.
-    pub(super) async fn open(address: SocketAddr, store: &'static str) -> Result<Client, BenchError> {
+    pub(super) async fn open(address: SocketAddr, store: &str) -> Result<Client, BenchError> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let url = format!("ws://{address}/sync?storeId={store}&transport=ws");
         let small = WebSocketConfig::default().read_buffer_size(4 * 1024).write_buffer_size(0);
         let (socket, _) = client_async_with_config(url, stream, Some(small)).await.map_err(wrong)?;
-        Ok(Client { socket, store })
+        Ok(Client { socket, store: store.to_owned() })
     }
 
     /// Asks for the log from its beginning and for what comes.
     pub(super) async fn pull(&mut self) -> Result<(), BenchError> {
-        let store = self.store;
+        let store = &self.store;
         self.send(format!(
             r#"{{"_tag":"Request","id":"0","tag":"SyncWsRpc.Pull","payload":{{"storeId":"{store}","live":true,"cursor":{{"_tag":"None"}}}},"headers":[]}}"#
         ))
@@ -52,7 +52,7 @@ impl Client {
 
     /// Pushes so many events after `head` and waits until they are in the log.
     pub(super) async fn push(&mut self, head: u64, events: u64) -> Result<(), BenchError> {
-        let store = self.store;
+        let store = &self.store;
         let mut text = format!(
             r#"{{"_tag":"Request","id":"1","tag":"SyncWsRpc.Push","headers":[],"payload":{{"storeId":"{store}","backendId":{{"_tag":"None"}},"batch":["#
         );

@@ -26,6 +26,8 @@ const OTHER_FILES: u64 = 1_100;
 const OPENING: usize = 64;
 /// Between two pushes that are timed: each reaches everybody before the next.
 const BETWEEN_PUSHES: Duration = Duration::from_millis(50);
+/// Stores among which idle sockets are, when they are not all of one.
+const STORES: u64 = 1_000;
 /// How long memory may take to settle.
 const SETTLES: Duration = Duration::from_secs(3);
 
@@ -63,6 +65,9 @@ pub(crate) struct SyncFigures {
     rss_without_sockets_mib: f64,
     /// Of the server with the idle sockets, each with a live pull.
     rss_idle_sockets_mib: f64,
+    /// The same number of sockets of so many stores, in each of which somebody pushed once, and all were sent it.
+    idle_stores: u64,
+    rss_idle_sockets_of_stores_mib: f64,
 }
 
 impl SyncFigures {
@@ -78,6 +83,11 @@ impl SyncFigures {
             ("catch_up_events_per_s", self.catch_up_events_per_s, "at least 50,000 of 100,000 events"),
             ("rss_without_sockets_mib", self.rss_without_sockets_mib, ""),
             ("rss_idle_sockets_mib", self.rss_idle_sockets_mib, "under 300 with 10,000 idle sockets"),
+            (
+                "rss_idle_sockets_of_stores_mib",
+                self.rss_idle_sockets_of_stores_mib,
+                "under 300 with 10,000 of 1,000 stores",
+            ),
         ];
         let rows = rows.map(|(name, figure, aim)| [name.to_owned(), format!("{figure:.1}"), aim.to_owned()]);
         columns(["figure", "measured", "aim"], &rows)
@@ -107,6 +117,11 @@ pub(crate) async fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Resu
     tell("idle sockets");
     let served = Served::start(&dir.join("idle"))?;
     let (without, with) = idle(&served, extent.idle).await?;
+    drop(served);
+    tell("idle sockets of many stores");
+    let served = Served::start(&dir.join("stores"))?;
+    let idle_stores = STORES.min(extent.idle);
+    let of_stores = idle_of_stores(&served, extent.idle, idle_stores).await?;
     Ok(SyncFigures {
         live_clients: extent.clients,
         pushes: extent.pushes,
@@ -121,24 +136,36 @@ pub(crate) async fn run(dir: &Path, extent: Extent, tell: impl Fn(&str)) -> Resu
         idle_sockets: extent.idle,
         rss_without_sockets_mib: without,
         rss_idle_sockets_mib: with,
+        idle_stores,
+        rss_idle_sockets_of_stores_mib: of_stores,
     })
 }
 
 /// Opens so many clients of one store, each with a live pull that has been answered.
 async fn live_clients(served: &Served, count: u64) -> Result<Vec<Client>, BenchError> {
+    live_clients_of(served, count, |_| "bench".to_owned()).await
+}
+
+/// Opens so many clients, each of its store.
+async fn live_clients_of(
+    served: &Served,
+    count: u64,
+    store: impl Fn(u64) -> String,
+) -> Result<Vec<Client>, BenchError> {
     let address = served.address();
     let (mut opening, mut clients) = (JoinSet::new(), Vec::new());
     let opened = |opened: Result<Result<Client, BenchError>, tokio::task::JoinError>| {
         opened.map_err(|error| BenchError::Wrong(error.to_string()))?
     };
-    for _ in 0..count {
+    for n in 0..count {
         if opening.len() >= OPENING
             && let Some(done) = opening.join_next().await
         {
             clients.push(opened(done)?);
         }
+        let store = store(n);
         opening.spawn(async move {
-            let mut client = Client::open(address, "bench").await?;
+            let mut client = Client::open(address, &store).await?;
             client.pull().await?;
             client.page().await?;
             Ok(client)
@@ -244,4 +271,21 @@ async fn idle(served: &Served, count: u64) -> Result<(f64, f64), BenchError> {
     expect_equal("idle sockets", count, clients.len() as u64)?;
     sleep(SETTLES).await;
     Ok((without, served.rss_mib()?))
+}
+
+/// Memory of the server while it has so many idle sockets of so many stores, which were all sent something, in MiB.
+async fn idle_of_stores(served: &Served, count: u64, stores: u64) -> Result<f64, BenchError> {
+    let name = |n: u64| format!("bench-{n}");
+    let mut clients = live_clients_of(served, count, |n| name(n % stores)).await?;
+    for n in 0..stores {
+        Client::open(served.address(), &name(n)).await?.push(0, EVENTS_PER_PUSH).await?;
+    }
+    for client in &mut clients {
+        let mut events = 0;
+        while events < EVENTS_PER_PUSH {
+            events += client.page().await?.events;
+        }
+    }
+    sleep(SETTLES).await;
+    served.rss_mib()
 }

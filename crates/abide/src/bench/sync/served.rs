@@ -32,16 +32,20 @@ impl Served {
             return Err(BenchError::Wrong("a server has no pipe".into()));
         };
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
-        let first = lines.next().unwrap_or_default();
+        let mut before = Vec::new();
+        let said = lines.find_map(|line| {
+            let address = line.split("http://").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
+            before.push(line);
+            address
+        });
         // It must not wait for somebody who reads its log.
         std::thread::spawn(move || lines.for_each(drop));
-        let said = first.split("http://").nth(1).and_then(|rest| rest.split(',').next()?.parse().ok());
         match said {
             Some(address) => Ok(Served { child, address }),
             None => {
                 drop(child.kill());
                 drop(child.wait());
-                Err(BenchError::Wrong(format!("the server did not start: {first}")))
+                Err(BenchError::Wrong(format!("the server did not start: {}", before.join("; "))))
             }
         }
     }

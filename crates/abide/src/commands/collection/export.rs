@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use abide_collections::{Collection, Tree, shown_name};
-use abide_entities::{ContentId, EntityId, EntityStore};
+use abide_entities::{ContentId, EntityError, EntityId, EntityStore};
 use abide_preprocess::report::RefData;
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ const MARK: &str = ".abide-export.json";
 pub(crate) struct Exported {
     pub(crate) files: u64,
     pub(crate) dir: String,
-    /// Images that are not in the archive any more.
+    /// Files and images whose bytes are missing.
     pub(in crate::commands) left: Vec<Left>,
 }
 
@@ -35,7 +35,7 @@ impl Exported {
         match self.left.len() {
             0 => Ok(()),
             left => {
-                Err(Failure::Partly(format!("{left} images were not exported, each with its reason above")))
+                Err(Failure::Partly(format!("{left} files were not exported, each with its reason above")))
             }
         }
     }
@@ -89,10 +89,18 @@ pub(crate) async fn to_folder(
         fs::create_dir_all(&folder).map_err(|error| Failure::Input { path: folder, error })?;
     }
     for (path, component, cid) in planned {
-        export.file(path, component, cid).await?;
+        match export.file(path.clone(), component, cid).await {
+            // The others are written all the same.
+            Err(Failure::Entities(EntityError::NotFound(reason))) => {
+                export.left.push(Left { file: path, reason });
+            }
+            written => written?,
+        }
     }
-    mark.remove_others(dir, &export.written);
     let (files, left) = (export.written.len() as u64, export.left);
+    // Of what is missing now, an earlier export has the only copy.
+    export.written.extend(left.iter().map(|left| left.file.clone()));
+    mark.remove_others(dir, &export.written);
     Mark { collection: mark.collection, files: export.written }.write(dir)?;
     Ok(Exported { files, dir: dir.display().to_string(), left })
 }

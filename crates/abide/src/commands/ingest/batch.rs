@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use abide_blob::{BlobError, Key};
-use abide_collections::limits::UNFINISHED;
 use abide_collections::snapshot::{directories, directory_id, directory_of};
 use abide_collections::{Branch, Tree, Unfinished};
 use abide_entities::EntityId;
@@ -45,7 +44,8 @@ impl Spent {
         self.cost_usd += other.cost_usd;
         self.tokens += other.tokens;
         self.notes.extend(other.notes);
-        self.unfinished.extend(other.unfinished);
+        // It did again what failed before.
+        self.unfinished = other.unfinished;
         self.unread.extend(other.unread);
         self.unread_more += other.unread_more;
     }
@@ -219,7 +219,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
             known
         }
     };
-    let mut progress = Progress::new(going.order.output);
+    let mut progress = Progress::new(going.order.output, going.reads_images);
     let last = loop {
         // One that begins anew is gone for a moment, or still what it was.
         let status = going.client.find::<StatusAnswer>(&path).await?;
@@ -244,7 +244,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
     }
 }
 
-/// Entities of a batch that something failed for, as many as are remembered.
+/// Entities of a batch that something failed for.
 async fn unfinished(going: &Going<'_>, batch: &str) -> Result<BTreeMap<EntityId, Unfinished>, Failure> {
     let (mut found, mut after) = (BTreeMap::new(), None);
     loop {
@@ -253,9 +253,7 @@ async fn unfinished(going: &Going<'_>, batch: &str) -> Result<BTreeMap<EntityId,
         for node in page.nodes.into_iter().filter(|node| !node.phase_errors.is_empty()) {
             let has = |phase: &str| node.phase_errors.contains_key(phase);
             let again = if has("ocr") || has("reorganization") { Unfinished::All } else { Unfinished::Words };
-            if let Some(pi) = node.pi.filter(|_| found.len() < UNFINISHED) {
-                found.insert(pi, again);
-            }
+            found.extend(node.pi.map(|pi| (pi, again)));
         }
         match page.next {
             Some(next) => after = Some(next),

@@ -84,7 +84,7 @@ pub(super) fn part(folder: &Folder, plan: &Plan) -> Folder {
 struct Kept {
     /// Those that are kept, as blobs.
     files: Vec<Incoming>,
-    /// Those that went away or changed before they were, with the reason: they are in what the next run does.
+    /// Those that went away or changed before they were, or were refused, with the reason: they are in what the next run does.
     lost: BTreeMap<String, String>,
 }
 
@@ -104,7 +104,10 @@ async fn kept(going: &Going<'_>, part: &Folder, batch: &str) -> Result<Kept, Fai
             .map(|(made, file)| async move {
                 match keep(going, made).await {
                     Ok(cid) => Ok((file, Ok((made.file_name.clone(), cid)))),
-                    Err(failure) => became(part, file).map_or(Err(failure), |reason| Ok((file, Err(reason)))),
+                    Err(failure) => match became(part, file).or_else(|| refused(&failure)) {
+                        Some(reason) => Ok((file, Err(reason))),
+                        None => Err(failure),
+                    },
                 }
             })
             .collect();
@@ -131,6 +134,16 @@ fn became(part: &Folder, file: &File) -> Option<String> {
         Ok(now) if now.bytes == file.bytes && now.modified_ms == file.modified_ms => None,
         Ok(_) => Some("it changed while it was brought in: the same command brings it in".to_owned()),
         Err(error) => Some(format!("it went away while it was brought in: {error}")),
+    }
+}
+
+/// Why a file was not taken, if it is the file's fault and the others may be.
+fn refused(failure: &Failure) -> Option<String> {
+    match failure {
+        Failure::Entities(EntityError::TooLarge(why) | EntityError::Invalid(why)) => {
+            Some(format!("it cannot be kept: {why}"))
+        }
+        _ => None,
     }
 }
 

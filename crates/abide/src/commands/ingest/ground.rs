@@ -118,23 +118,28 @@ pub(super) fn apart(folder: &Folder, config: &Config) -> Result<(), Failure> {
     Ok(())
 }
 
-/// If this process owns the data directory, everything happens here: workers and routes of this process.
-pub(super) fn settle(config: &mut Config) {
+/// If this process owns the data directory, everything happens here: workers and routes of this process. Services of others
+/// could not call it back; gives the options that name some.
+pub(super) fn settle(config: &mut Config) -> Vec<&'static str> {
+    let mut unused = Vec::new();
     config.launcher.kind = "local";
     config.launcher.credentials = "presigned";
     config.preprocess.orchestrator_url = String::new();
     config.preprocess.worker_url = String::new();
     let pipeline = &mut config.pipeline;
-    for url in [
-        &mut pipeline.organizer_url,
-        &mut pipeline.ocr_url,
-        &mut pipeline.pinax_url,
-        &mut pipeline.description_url,
+    for (name, url) in [
+        ("pipeline.organizer_url", &mut pipeline.organizer_url),
+        ("pipeline.ocr_url", &mut pipeline.ocr_url),
+        ("pipeline.pinax_url", &mut pipeline.pinax_url),
+        ("pipeline.description_url", &mut pipeline.description_url),
     ] {
-        url.clear();
+        if !std::mem::take(url).is_empty() {
+            unused.push(name);
+        }
     }
     if config.preprocess.cdn_public_url.is_empty() {
         // Wherever a server is on this data: what is written into a collection names no address that may change.
         config.preprocess.cdn_public_url = "/preprocess".to_owned();
     }
+    unused
 }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::mend::Lost;
 use super::plan::{Known, Plan};
 use super::{Going, Order, bring, say};
 use crate::commands::preprocess::Left;
@@ -23,6 +24,8 @@ pub(super) struct Look {
     pub(super) collection: Option<Collection>,
     pub(super) known: Known,
     pub(super) plan: Plan,
+    /// Parts that miss bytes, if that was looked for.
+    pub(super) lost: Lost,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +46,8 @@ impl Look {
     pub(super) async fn from_outside(order: &Order<'_>) -> Result<Look, Failure> {
         let Order { config, name, folder, .. } = *order;
         if !abide_sqlite::has_data(&config.store.data_dir) {
-            return Ok(Look { collection: None, known: Known::new(), plan: Plan::of(folder, &Known::new()) });
+            let (known, lost) = (Known::new(), Lost::new());
+            return Ok(Look { collection: None, plan: Plan::of(folder, &known), known, lost });
         }
         let reach = Reach::open(config, Missing::Refuse, || Hosted::for_commands(config)).await?;
         let looking = async {
@@ -54,7 +58,7 @@ impl Look {
         let looked = looking.await;
         reach.close().await;
         let (collection, known) = looked?;
-        Ok(Look { collection, plan: Plan::of(folder, &known), known })
+        Ok(Look { collection, plan: Plan::of(folder, &known), known, lost: Lost::new() })
     }
 
     /// Whether the folder is that of the collection. One is not taken for another because it is called the same: at another
@@ -111,7 +115,7 @@ impl Look {
         let mut count = 0;
         for left in unusable(order.folder).chain(&self.plan.left) {
             count += 1;
-            order.output.message(&format!("cannot be used: {}: {}", left.file, left.reason), left);
+            order.output.message(&format!("cannot be used: {}", line(left)), left);
         }
         match count {
             0 => Ok(()),
@@ -120,6 +124,12 @@ impl Look {
             }
         }
     }
+}
+
+/// A file and its reason on one line, whatever its name is.
+pub(super) fn line(Left { file, reason }: &Left) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    format!("{}: {reason}", file.chars().map(shown).collect::<String>())
 }
 
 /// What of a folder cannot be brought in.
@@ -133,7 +143,11 @@ impl Going<'_> {
         let collection = self.find().await?;
         let known = if collection.is_some() { self.files().await? } else { Known::new() };
         let plan = Plan::of(self.order.folder, &known);
-        Ok(Look { collection, known, plan })
+        let mut look = Look { collection, known, plan, lost: Lost::new() };
+        if self.order.args.mend {
+            self.mend(&mut look).await?;
+        }
+        Ok(look)
     }
 }
 

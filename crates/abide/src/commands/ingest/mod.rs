@@ -3,12 +3,15 @@
 
 mod batch;
 mod bring;
+mod cost;
 mod deleted;
 mod ground;
 mod intent;
 mod look;
+mod mend;
 mod plan;
 mod progress;
+mod remember;
 mod say;
 mod show;
 
@@ -17,14 +20,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use abide_blob::Bucket;
-use abide_collections::limits::ITEMS_PER_CALL;
 use abide_collections::snapshot::{self, directory_id};
 use abide_collections::{Collection, No, Pending, SourceFile, Stage, Tree, sweep};
 use abide_entities::EntityStore;
 use abide_llm::Limiters;
 use abide_sqlite::DataDir;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::collection::export;
 use super::preprocess::Left;
@@ -42,12 +44,8 @@ use ground::Alone;
 use intent::Intent;
 use look::Look;
 use plan::Plan;
+use remember::Again;
 use say::Staff;
-
-/// Bytes of files that one call remembers, about.
-const CALL_BYTES: usize = 128 * 1024;
-/// Bytes of a file that is remembered, beside names.
-const FILE_BYTES: usize = 250;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -79,16 +77,22 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
     if let Some(languages) = &args.lang {
         config.ocr.languages.clone_from(languages);
     }
-    ground::settle(&mut config);
+    let unused = ground::settle(&mut config);
     let order = Order { config: &config, args, name: &name, folder: &folder, output };
     let early = if args.dry_run { None } else { Alone::early(&config.store.data_dir)? };
     runtime()?.block_on(async {
         if DataDir::owner(&config.store.data_dir).is_some() {
             return beside_a_server(order).await;
         }
+        if !unused.is_empty() {
+            output.note(&format!(
+                "{} not asked: this process reads, groups and describes itself, and only `abide serve` asks services of others",
+                if unused.len() == 1 { format!("{} is", unused[0]) } else { format!("{} are", unused.join(", ")) }
+            ));
+        }
         let limiters = Limiters::default();
         let crew = Crew::gather(&config, &limiters).await?;
-        let staff = Staff::of(&crew);
+        let staff = Staff::of(&crew, &config.llm);
         if args.dry_run {
             let look = Look::from_outside(&order).await?;
             look.say(&order, &staff)?;
@@ -155,6 +159,7 @@ async fn ingest(
         client: reach.client(),
         entities: reach.entities()?,
         staging: preprocess::staging(config)?,
+        reads_images: staff.reads_images(),
         life: OnceCell::new(),
         batch_id: RefCell::new(None),
     };
@@ -213,6 +218,8 @@ struct Going<'a> {
     client: &'a Client,
     entities: Arc<dyn EntityStore>,
     staging: Bucket,
+    /// Whether somebody reads images.
+    reads_images: bool,
     /// Which collection of its name it is, once that is known.
     life: OnceCell<u64>,
     /// What is under way, once it is.
@@ -229,10 +236,15 @@ impl Going<'_> {
             look = self.look().await?;
             look.is_its_folder(&self.order)?;
         }
-        let Look { known, plan, .. } = look;
-        let batch_id = self.batch(&mut collection, &plan, &known).await?;
-        if !plan.changes.is_empty() || !collection.unfinished.is_empty() {
-            self.begin(&mut collection, &plan, batch_id).await?;
+        let Look { known, plan, lost, .. } = look;
+        // What is brought again is another batch than the one that brought it.
+        collection.abandoned += u64::from(!lost.is_empty());
+        let mut again = self.unfinished().await?;
+        self.write_again(lost, &mut again).await?;
+        let is_nothing = plan.changes.is_empty() && again.is_empty();
+        let batch_id = self.batch(&mut collection, &plan, &known, is_nothing).await?;
+        if !is_nothing {
+            self.begin(&mut collection, &plan, again, batch_id).await?;
             self.go_on(&mut collection, &mut ran).await?;
         } else if !plan.changes.touched.is_empty() {
             // Their times are remembered, so that they are not read again each time.
@@ -281,9 +293,9 @@ impl Going<'_> {
         collection: &mut Collection,
         plan: &Plan,
         known: &plan::Known,
+        is_nothing: bool,
     ) -> Result<String, Failure> {
         let batch_id = plan.batch_id(collection, known);
-        let is_nothing = plan.changes.is_empty() && collection.unfinished.is_empty();
         let is_other = |pending: &mut Pending| is_nothing || pending.batch_id != batch_id;
         let Some(abandoned) = collection.pending.take_if(is_other) else { return Ok(batch_id) };
         // What converts for it would go on to fill staging.
@@ -296,7 +308,13 @@ impl Going<'_> {
     }
 
     /// Converts files, and writes down what changes.
-    async fn begin(&self, collection: &mut Collection, plan: &Plan, batch_id: String) -> Result<(), Failure> {
+    async fn begin(
+        &self,
+        collection: &mut Collection,
+        plan: &Plan,
+        again: Again,
+        batch_id: String,
+    ) -> Result<(), Failure> {
         collection.files = plan.found.len() as u64;
         collection.bytes = plan.found.values().map(|found| found.bytes).sum();
         collection.folder = self.order.folder.root.display().to_string();
@@ -306,7 +324,7 @@ impl Going<'_> {
         loop {
             collection.by_hand = self.remembered().await?.by_hand;
             let mut intent = bring::decide(self, plan, &batch_id).await?;
-            intent.again.clone_from(&collection.unfinished);
+            intent.again.clone_from(&again);
             intent.write(&self.staging, &batch_id).await?;
             match self.reach(collection, Stage::Bringing).await {
                 // Somebody moved or renamed something meanwhile: it is decided anew.
@@ -331,7 +349,7 @@ impl Going<'_> {
             stage = Stage::Describing;
             if !batch::is_ordered(self, &batch_id).await? {
                 // Nothing of it is in the tree any more.
-                collection.unfinished.clear();
+                self.save_unfinished(&Again::new()).await?;
                 stage = Stage::Sweeping;
             }
             self.reach(collection, stage).await?;
@@ -340,7 +358,7 @@ impl Going<'_> {
             Stage::Sweeping => {}
             Stage::Describing => {
                 let spent = batch::run(self, &batch_id).await?;
-                collection.unfinished.clone_from(&spent.unfinished);
+                self.save_unfinished(&spent.unfinished).await?;
                 // What is done again is another batch.
                 collection.abandoned += u64::from(!spent.unfinished.is_empty());
                 ran.spent.add(spent);
@@ -401,47 +419,4 @@ impl Going<'_> {
     async fn save(&self, collection: &Collection) -> Result<Collection, Failure> {
         Ok(self.client.put(&Path::of(["collections", self.order.name]), collection).await?)
     }
-
-    /// Files that were brought in, by path.
-    async fn files(&self) -> Result<plan::Known, Failure> {
-        let (mut all, mut after) = (plan::Known::new(), None);
-        loop {
-            let path = Path::of(["collections", self.order.name, "files"]).with("after", after);
-            let page: FilesPage = self.client.get(&path).await?;
-            all.extend(page.files);
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(all),
-            }
-        }
-    }
-
-    async fn save_files(&self, put: plan::Known, gone: &BTreeSet<String>) -> Result<(), Failure> {
-        let path = Path::of(["collections", self.order.name, "files"]);
-        let (mut part, mut bytes) = (plan::Known::new(), 0);
-        for (name, file) in put {
-            // A file with many pages became many components.
-            let size = name.len() + file.made.iter().map(|made| made.len() + 4).sum::<usize>() + FILE_BYTES;
-            if bytes + size > CALL_BYTES || part.len() == ITEMS_PER_CALL {
-                self.client.post::<Value>(&path, &json!({ "put": std::mem::take(&mut part) })).await?;
-                bytes = 0;
-            }
-            bytes += size;
-            part.insert(name, file);
-        }
-        if !part.is_empty() {
-            self.client.post::<Value>(&path, &json!({ "put": part })).await?;
-        }
-        let gone: Vec<&String> = gone.iter().collect();
-        for part in gone.chunks(ITEMS_PER_CALL) {
-            self.client.post::<Value>(&path, &json!({ "gone": part })).await?;
-        }
-        Ok(())
-    }
-}
-
-#[derive(Deserialize)]
-struct FilesPage {
-    files: Vec<(String, SourceFile)>,
-    next: Option<String>,
 }

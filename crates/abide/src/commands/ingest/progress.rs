@@ -14,6 +14,8 @@ const PARTS: u64 = 10;
 
 pub(super) struct Progress {
     output: Output,
+    /// Whether somebody reads images; what nobody reads is through at once, and not shown.
+    reads_images: bool,
     bars: Option<MultiProgress>,
     of_phases: BTreeMap<&'static str, ProgressBar>,
     said: BTreeMap<&'static str, u64>,
@@ -64,10 +66,11 @@ fn of_all(status: &StatusAnswer, done: u64) -> (u64, u64) {
 }
 
 impl Progress {
-    pub(super) fn new(output: Output) -> Progress {
+    pub(super) fn new(output: Output, reads_images: bool) -> Progress {
         let shown = output == Output::Text && io::stderr().is_terminal();
         Progress {
             output,
+            reads_images,
             bars: shown.then(MultiProgress::new),
             of_phases: BTreeMap::new(),
             said: BTreeMap::new(),
@@ -78,7 +81,8 @@ impl Progress {
         for phase in &PHASES {
             let (done, total) = (phase.count)(status);
             let is_begun = status.status == phase.status || done > 0 || status.status == Status::Done;
-            if total == 0 || !is_begun {
+            let is_done_by_nobody = phase.status == Status::OcrInProgress && !self.reads_images;
+            if total == 0 || !is_begun || is_done_by_nobody {
                 continue;
             }
             match &self.bars {

@@ -4,28 +4,25 @@ use std::time::Duration;
 
 use abide_collections::changes::Changes;
 use abide_collections::snapshot::directories;
-use abide_describe::Describer;
-use abide_describe::limits::{READING_TOKENS, SHOWN_TOKENS};
 use abide_describe::ocr::Reader;
-use abide_llm::{Price, Usage};
+use abide_llm::Price;
 use indicatif::{HumanBytes, HumanDuration};
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Order;
+use super::cost::{Asked, Questions};
 use super::look::Look;
 use crate::cli::PresetArg;
 use crate::commands::collection::print::count;
 use crate::commands::preprocess::estimate::Estimate;
 use crate::commands::preprocess::folder::Folder;
-use crate::config::Config;
+use crate::config::{Config, Llm};
 use crate::reach::{Client, Path, ReachError};
 use crate::services::describing::{Crew, model_name};
 
 /// What reading one image takes, about.
 const READING: Duration = Duration::from_millis(1_500);
-/// Tokens that an image of medium size is to a model that sees, about.
-const IMAGE_TOKENS: u64 = 1_600;
 /// What everything else takes for one directory, about.
 const DESCRIBING: Duration = Duration::from_millis(60);
 
@@ -37,6 +34,14 @@ pub(super) struct Staff {
     reader_is_model: bool,
     /// The model that groups and describes, if one does.
     model: Option<String>,
+    /// Where models are, for people.
+    place: String,
+    /// What their tokens cost.
+    price: Price,
+    /// Questions to them at a time.
+    at_once: usize,
+    /// What may be spent on them in all, in millionths; not bounded if none.
+    budget_micros: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -50,15 +55,24 @@ struct PipelineHealth {
 #[derive(Deserialize)]
 struct OrganizerHealth {
     model: Option<String>,
+    #[serde(default)]
+    price: Price,
+    #[serde(default)]
+    concurrency: usize,
 }
 
 impl Staff {
     /// Those of this process.
-    pub(super) fn of(crew: &Crew) -> Staff {
+    pub(super) fn of(crew: &Crew, config: &Llm) -> Staff {
+        let (input_micros, output_micros) = (config.input_price_micros, config.output_price_micros);
         Staff {
             reader: crew.reader.as_ref().map(Reader::name).map_err(Clone::clone),
             reader_is_model: matches!(crew.reader, Ok(Reader::Vision(_))),
             model: model_name(crew),
+            place: format!("at {}", config.base_url),
+            price: Price { input_micros, output_micros },
+            at_once: config.concurrency,
+            budget_micros: Some(config.budget_micros).filter(|budget| *budget > 0),
         }
     }
 
@@ -66,24 +80,23 @@ impl Staff {
     pub(super) async fn ask(client: &Client) -> Result<Staff, ReachError> {
         let PipelineHealth { ocr, ocr_missing, ocr_is_model } =
             client.get(&Path::of(["orchestrator", "health"])).await?;
-        let OrganizerHealth { model } = client.get(&Path::of(["organizer", "health"])).await?;
+        let OrganizerHealth { model, price, concurrency } =
+            client.get(&Path::of(["organizer", "health"])).await?;
         let reader = ocr.ok_or_else(|| ocr_missing.unwrap_or_else(|| "the server reads none".to_owned()));
-        Ok(Staff { reader, reader_is_model: ocr_is_model, model })
+        let place = "of the server".to_owned();
+        let (reader_is_model, at_once) = (ocr_is_model, concurrency);
+        Ok(Staff { reader, reader_is_model, model, place, price, at_once, budget_micros: None })
     }
 
-    /// Tokens at most: a record, a description and a question about groups for each folder, and the images that a model reads.
-    fn tokens_at_most(&self, folders: usize, images: usize) -> Usage {
-        let mut usage = Usage::default();
-        if self.model.is_some() {
-            let each = Describer::tokens_of_a_model(SHOWN_TOKENS);
-            usage.input_tokens += (each.input_tokens + each.input_tokens / 2) * folders as u64;
-            usage.output_tokens += (each.output_tokens + each.output_tokens / 2) * folders as u64;
-        }
-        if self.reader_is_model {
-            usage.input_tokens += IMAGE_TOKENS * images as u64;
-            usage.output_tokens += u64::from(READING_TOKENS) * images as u64;
-        }
-        usage
+    /// Whether anybody reads images.
+    pub(super) fn reads_images(&self) -> bool {
+        self.reader.is_ok()
+    }
+
+    /// What models will be asked.
+    fn questions(&self, order: &Order<'_>, look: &Look) -> Questions {
+        let asked = Asked { about_parts: self.model.is_some(), about_images: self.reader_is_model };
+        Questions::about(order.folder, &look.plan.changes, asked, order.config)
     }
 }
 
@@ -122,7 +135,7 @@ pub(super) fn beforehand(
     let images = folder.convertible().count();
     let reading = match &staff.reader {
         Ok(reader) if staff.reader_is_model => {
-            format!("OCR: the model {reader} at {}", config.llm.base_url)
+            format!("OCR: the model {reader} {}", staff.place)
         }
         Ok(reader) => format!("OCR: {reader}"),
         Err(why) if images == 0 => format!("OCR: none ({why})"),
@@ -131,7 +144,7 @@ pub(super) fn beforehand(
         }
     };
     let grouping = match &staff.model {
-        Some(model) => format!("organizer: the model {model} at {}", config.llm.base_url),
+        Some(model) => format!("organizer: the model {model} {}", staff.place),
         None => {
             "organizer: built-in, by names, dates and words; a language model (llm.base_url) would also see \
                  what files mean, and would write descriptions in prose"
@@ -139,12 +152,10 @@ pub(super) fn beforehand(
         }
     };
     let folders = folders(look);
-    let time = time(estimate, staff, images, folders, config);
-    let usage = staff.tokens_at_most(folders, images);
-    let price =
-        Price { input_micros: config.llm.input_price_micros, output_micros: config.llm.output_price_micros };
-    let cost = price.of(usage);
-    let cost_text = cost_text(usage, cost);
+    let questions = staff.questions(order, look);
+    let time = time(estimate, staff, images, folders, config) + questions.time(staff.at_once);
+    let cost = staff.price.of(questions.usage);
+    let cost_text = cost_text(&questions, cost, staff.budget_micros);
     let going_on = look.pending().map(|what| format!("\nan earlier run was stopped: first, {what} goes on"));
     let text = format!(
         "{reading}\n{grouping}\ncollection {}; {} in {}; {images} to convert\n\
@@ -162,7 +173,8 @@ pub(super) fn beforehand(
         "ocr": staff.reader.as_ref().ok(),
         "ocr_missing": staff.reader.as_ref().err(),
         "organizer": staff.model.as_deref().unwrap_or("builtin"),
-        "estimated_tokens": usage.input_tokens + usage.output_tokens,
+        "estimated_questions": questions.count,
+        "estimated_tokens": questions.usage.input_tokens + questions.usage.output_tokens,
         "files": folder.files.len(),
         "new": look.plan.changes.new.len(),
         "edited": look.plan.changes.edited.len(),
@@ -178,22 +190,34 @@ pub(super) fn beforehand(
     output.message(&text, &document);
 }
 
-/// What models may cost, for people.
-fn cost_text(usage: Usage, cost: u64) -> String {
-    match usage.input_tokens {
-        0 => "nothing: no model is asked".to_owned(),
-        _ if cost == 0 => {
-            format!(
-                "at most {} tokens; no price is configured (llm.input_price_micros)",
-                usage.input_tokens + usage.output_tokens
-            )
-        }
-        _ => format!("at most about {:.2} USD", cost as f64 / 1e6),
+/// What models may cost, for people, and what that rests on.
+fn cost_text(questions: &Questions, cost: u64, budget_micros: Option<u64>) -> String {
+    if questions.count == 0 {
+        return "nothing: no model is asked".to_owned();
     }
+    let usage = questions.usage;
+    let tokens = usage.input_tokens + usage.output_tokens;
+    let most = match cost {
+        0 => format!("up to about {tokens} tokens; no price is configured (llm.input_price_micros)"),
+        cost => format!("up to about {:.2} USD", cost as f64 / 1e6),
+    };
+    let budget = budget_micros.map(|budget| {
+        format!(
+            "; never more than {:.2} USD with all that was spent before (llm.budget_micros)",
+            budget as f64 / 1e6
+        )
+    });
+    format!(
+        "{most}, for up to about {} questions if groups have two files and answers are as long as they may be; what must be \
+         asked again comes on top{}",
+        questions.count,
+        budget.unwrap_or_default()
+    )
 }
 
 fn time(estimate: &Estimate, staff: &Staff, images: usize, folders: usize, config: &Config) -> Duration {
-    let reading = if staff.reader.is_ok() {
+    // What a model reads is among its questions.
+    let reading = if staff.reader.is_ok() && !staff.reader_is_model {
         READING * u32::try_from(images).unwrap_or(u32::MAX)
             / u32::try_from(config.ocr.slots.max(1)).unwrap_or(1)
     } else {

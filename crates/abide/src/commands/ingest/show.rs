@@ -1,8 +1,8 @@
 //! What is printed at the end.
 
 use super::Summary;
+use super::look::line;
 use crate::commands::collection::{Exported, print};
-use crate::commands::preprocess::Left;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -24,8 +24,8 @@ pub(super) fn finish(summary: &Summary, exported: Option<&Exported>, output: Out
     for note in &summary.notes {
         text.push_str(&format!("note: {note}\n"));
     }
-    for Left { file, reason } in &summary.failed {
-        text.push_str(&format!("failed: {file}: {reason}\n"));
+    for left in &summary.failed {
+        text.push_str(&format!("failed: {}\n", line(left)));
     }
     output.data(&text, summary)?;
     match (summary.failed.len(), summary.unfinished) {

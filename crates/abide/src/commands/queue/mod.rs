@@ -2,6 +2,7 @@
 
 mod batches;
 mod counts;
+mod ends;
 mod enqueue;
 mod lines;
 mod puller;
@@ -10,6 +11,7 @@ mod run;
 mod stats;
 mod tally;
 
+use abide_downloads::QUEUE;
 use serde_json::Value;
 
 use self::counts::Counts;
@@ -41,6 +43,15 @@ fn steer(config: &Config, queue: &str, verb: &str, became: &str, output: Output)
         let document = client.act(&Path::v1(["queues", queue, verb])).await?;
         Ok((document, counts::read(client, queue).await?.counts.into()))
     })?;
-    let jobs = if counts.total == 0 { ", and has no jobs yet" } else { "" };
+    let jobs = match counts {
+        Counts { total: 0, .. } => ", and has no jobs yet".to_owned(),
+        Counts { queued, in_progress, .. } => format!(": {queued} queued, {in_progress} in progress"),
+    };
     output.data(&format!("\u{2713} Queue {queue} is {became}{jobs}\n"), &document)
+}
+
+/// What to say of a queue that is paused.
+fn paused(queue: &str) -> String {
+    let named = if queue == QUEUE { String::new() } else { format!(" {queue}") };
+    format!("The queue {queue} is paused: `abide queue resume{named}` lets its jobs start")
 }

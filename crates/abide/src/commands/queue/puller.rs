@@ -4,20 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use abide_core::job::{AttemptEnd, CoolDown, Finish, JobId, Lease, LeaseRef, LeaseToken, RetryWish};
+use abide_core::job::{AttemptEnd, Finish, JobId, Lease, LeaseRef, LeaseToken};
 use abide_core::json::Json;
 use abide_core::limits::CLAIM_ITEMS;
-use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
+use abide_core::name::{JobKind, QueueName, UniqueKey};
 use abide_core::time::Time;
-use abide_engine::worker::Said;
+use abide_engine::worker::{Said, failed};
 use abide_engine::{JobContext, Telemetry, Worker};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 use tracing::Instrument;
 
+use super::ends::{self, Untold};
 use super::tally::Tally;
 use crate::reach::{self, Client, Path, ReachError};
 
@@ -27,6 +28,8 @@ const WAIT_MS: u64 = 20_000;
 const ASK_AGAIN: Duration = Duration::from_millis(500);
 /// How long a server that owns the data directory may take to end, or to answer again.
 const ENDING: Duration = Duration::from_secs(60);
+/// How long it may take, at the end, to hand back what nobody waits for.
+const LETTING_GO: Duration = Duration::from_secs(2);
 
 /// Runs jobs of one queue and kind for a server.
 #[derive(Clone)]
@@ -46,6 +49,8 @@ pub(super) struct Puller {
     pub(super) worker: Arc<dyn Worker>,
     /// How many more may start.
     pub(super) tally: Tally,
+    /// Ends that the server has not taken.
+    pub(super) untold: Untold,
     pub(super) telemetry: Arc<dyn Telemetry>,
 }
 
@@ -58,8 +63,24 @@ pub(super) enum Told {
     Finish,
     /// Stop what runs, and hand it back.
     Stop,
-    /// Stop what runs, and tell nobody: the server is gone.
+    /// Stop what runs, and keep how it ended for whoever comes next: the server is gone.
     GiveUp,
+}
+
+/// The key of an ask for jobs that was not answered yet. It is asked again under it, so that what a lost answer held is not
+/// lost with it.
+#[derive(Default)]
+struct Asked(Option<String>);
+
+impl Asked {
+    fn key(&mut self) -> Result<&str, ReachError> {
+        if self.0.is_none() {
+            let mut drawn = [0_u8; 16];
+            getrandom::fill(&mut drawn).map_err(|error| ReachError::Client(error.to_string()))?;
+            self.0 = Some(format!("{:032x}", u128::from_be_bytes(drawn)));
+        }
+        Ok(self.0.as_deref().unwrap_or_default())
+    }
 }
 
 #[derive(Deserialize)]
@@ -105,22 +126,6 @@ struct Heartbeat {
     cancel_asked: bool,
 }
 
-/// How an attempt ended, as the server reads it.
-#[derive(Serialize)]
-struct FinishDocument<'a> {
-    attempt: u32,
-    token: LeaseToken,
-    end: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a Json>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry: Option<RetryWish>,
-    refund: &'a [LimitKey],
-    cool_down: &'a [CoolDown],
-}
-
 impl Puller {
     /// Pulls until it is told to finish, or the server is gone, and everything that it runs has ended.
     pub(super) async fn run(self, tell: watch::Sender<Told>) -> Result<(), ReachError> {
@@ -128,12 +133,13 @@ impl Puller {
         let mut told = tell.subscribe();
         let mut running = JoinSet::new();
         let mut away_since = None;
+        let mut asked = Asked::default();
         let pulled = loop {
             while running.try_join_next().is_some() {}
             let leases = tokio::select! {
                 biased;
                 () = reaches(&mut told, Told::Finish) => break Ok(()),
-                leases = self.lease(&free) => leases,
+                leases = self.lease(&free, &mut asked) => leases,
             };
             match leases {
                 Ok(leases) => {
@@ -153,12 +159,19 @@ impl Puller {
                 }
             }
         };
+        if pulled.is_ok() {
+            self.let_go(asked).await;
+        }
         while running.join_next().await.is_some() {}
         pulled
     }
 
     /// Jobs for the places that are free; waits for a place, then for a job.
-    async fn lease(&self, free: &Arc<Semaphore>) -> Result<Vec<(Lease, OwnedSemaphorePermit)>, ReachError> {
+    async fn lease(
+        &self,
+        free: &Arc<Semaphore>,
+        asked: &mut Asked,
+    ) -> Result<Vec<(Lease, OwnedSemaphorePermit)>, ReachError> {
         let take = |count: usize| {
             Arc::clone(free).try_acquire_many_owned(u32::try_from(count).unwrap_or(u32::MAX)).ok()
         };
@@ -171,17 +184,37 @@ impl Puller {
         }
         let mut places = take(max.min(CLAIM_ITEMS) - 1);
         let mut first = Some(first);
+        let leases = self.ask(asked.key()?, max.min(CLAIM_ITEMS), WAIT_MS).await?;
+        *asked = Asked::default();
+        let mut place = || first.take().or_else(|| places.as_mut().and_then(|places| places.split(1)));
+        Ok(leases.into_iter().filter_map(|lease| Some((Lease::from(lease), place()?))).collect())
+    }
+
+    /// Asks for jobs under a key: if the answer to an ask under it was lost, for those that it held.
+    async fn ask(&self, key: &str, max: usize, wait_ms: u64) -> Result<Vec<LeaseDocument>, ReachError> {
         let ask = json!({
             "worker": self.name,
             "queues": [self.queue],
             "kinds": [self.kind],
-            "max": max.min(CLAIM_ITEMS),
+            "max": max,
             "lease_ms": self.lease_ms,
-            "wait_ms": WAIT_MS,
+            "wait_ms": wait_ms,
         });
-        let Leases { leases } = self.client.post(&Path::v1(["lease"]), &ask).await?;
-        let mut place = || first.take().or_else(|| places.as_mut().and_then(|places| places.split(1)));
-        Ok(leases.into_iter().filter_map(|lease| Some((Lease::from(lease), place()?))).collect())
+        let Leases { leases } = self.client.post_under(key, &Path::v1(["lease"]), &ask).await?;
+        Ok(leases)
+    }
+
+    /// Hands back what the server has given for an ask whose answer nobody waits for any more.
+    async fn let_go(&self, asked: Asked) {
+        let Some(key) = asked.0 else { return };
+        let hand_back = async {
+            // A server that is gone has given nothing that would not run out.
+            for lease in self.ask(&key, 1, 0).await.unwrap_or_default() {
+                let at = Lease::from(lease).lease;
+                drop(ends::tell(&self.client, at, &AttemptEnd::HandedBack.into()).await);
+            }
+        };
+        drop(tokio::time::timeout(LETTING_GO, hand_back).await);
     }
 
     /// One attempt: runs it, keeps its lease, passes its notes on, and says how it ended.
@@ -195,14 +228,15 @@ impl Puller {
         let (notes, noted) = mpsc::unbounded_channel();
         let (stop, stopped) = watch::channel(false);
         let span = self.telemetry.attempt(&lease);
-        let run = self.worker.run(JobContext::new(lease, notes, stopped)).instrument(span);
+        // In a task of its own: what it says is passed on while it goes on, and its panic is its own.
+        let run = tokio::spawn(self.worker.run(JobContext::new(lease, notes, stopped)).instrument(span));
         self.watch_over(at, run, noted, stop, told, place)
     }
 
     async fn watch_over(
         self,
         at: LeaseRef,
-        mut run: impl Future<Output = Finish> + Unpin,
+        mut run: JoinHandle<Finish>,
         mut noted: mpsc::UnboundedReceiver<(Lease, Said)>,
         stop: watch::Sender<bool>,
         mut told: watch::Receiver<Told>,
@@ -214,15 +248,14 @@ impl Puller {
         let mut is_told = false;
         let finish = loop {
             tokio::select! {
-                finish = &mut run => break finish,
+                ended = &mut run => break ended.unwrap_or_else(|_| failed("the worker panicked")),
                 () = reaches(&mut told, Told::Stop), if !is_told => {
                     is_told = true;
                     stop.send_replace(true);
                 }
                 Some((_, said)) = noted.recv() => match said {
                     Said::Progress(note) => self.note(at, &note).await,
-                    // The end, which is soon, frees everything.
-                    Said::Vacated => {}
+                    Said::Vacated => self.vacate(at).await,
                 },
                 _ = beat.tick() => {
                     if self.must_stop(at).await {
@@ -281,24 +314,29 @@ impl Puller {
         drop(self.client.post::<Value>(&job_path(at, "progress"), &ask).await);
     }
 
+    async fn vacate(&self, at: LeaseRef) {
+        let ask = json!({ "attempt": at.attempt, "token": at.token });
+        // If this does not arrive, the end, which is soon, frees everything.
+        drop(self.client.post::<Value>(&job_path(at, "vacate"), &ask).await);
+    }
+
     /// Says how the attempt ended, more than once if need be: saying it twice changes nothing.
     async fn finish(&self, at: LeaseRef, mut finish: Finish, told: &watch::Receiver<Told>) {
         finish.bound();
-        let document = finish_document(at, &finish);
         let began = Instant::now();
         loop {
-            let answer = self.client.post::<Value>(&job_path(at, "finish"), &document).await;
-            match answer {
+            match ends::tell(&self.client, at, &finish).await {
                 Err(error)
                     if is_passing(&error) && began.elapsed() < self.away && *told.borrow() < Told::GiveUp =>
                 {
                     self.find_server().await;
                 }
+                Err(error) if is_passing(&error) => return self.untold.keep(at, finish),
                 Err(error) => {
                     tracing::warn!(target: "queue", job = %at.job, %error, "an attempt's end was not taken");
                     return;
                 }
-                Ok(_) => return,
+                Ok(()) => return,
             }
         }
     }
@@ -310,7 +348,7 @@ async fn reaches(told: &mut watch::Receiver<Told>, least: Told) {
 }
 
 /// Whether the server may answer the same request later. One that was started again does not know the token of before.
-fn is_passing(error: &ReachError) -> bool {
+pub(super) fn is_passing(error: &ReachError) -> bool {
     match error {
         ReachError::Lost { .. }
         | ReachError::NoAnswer { .. }
@@ -328,13 +366,114 @@ fn job_path(at: LeaseRef, verb: &str) -> Path {
     Path::v1(["jobs", &at.job.to_string(), verb])
 }
 
-fn finish_document(at: LeaseRef, finish: &Finish) -> FinishDocument<'_> {
-    let (end, result, reason, retry) = match &finish.end {
-        AttemptEnd::Done { result } => ("done", Some(result), None, None),
-        AttemptEnd::Skipped { reason } => ("skipped", None, Some(reason.as_str()), None),
-        AttemptEnd::Error { reason, retry } => ("error", None, Some(reason.as_str()), Some(*retry)),
-        AttemptEnd::HandedBack => ("handed_back", None, None, None),
-    };
-    let Finish { refund, cool_down, .. } = finish;
-    FinishDocument { attempt: at.attempt, token: at.token, end, result, reason, retry, refund, cool_down }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_engine::telemetry::LogsOnly;
+    use abide_engine::worker::done;
+    use abide_fetch::testing::{Act, Server, reply};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    fn puller(server: &Server, data_dir: &std::path::Path, worker: impl Worker) -> Puller {
+        Puller {
+            client: Client::new(server.address, "t").unwrap(),
+            data_dir: data_dir.to_owned(),
+            name: "w".to_owned(),
+            queue: "q".to_owned(),
+            kind: "k",
+            slots: 1,
+            lease_ms: 600_000,
+            away: Duration::from_secs(600),
+            worker: Arc::new(worker),
+            tally: Tally::new(None),
+            untold: Untold::default(),
+            telemetry: Arc::new(LogsOnly),
+        }
+    }
+
+    fn lease_of(job: u32) -> Act {
+        let lease = json!({
+            "job": job, "attempt": 1, "token": "0123456789abcdef", "queue": "q", "kind": "k", "payload": {},
+            "unique_key": null, "failures": 0, "max_attempts": 3, "lease_expires_at": 0, "trace": null,
+        });
+        reply(200, &[], json!({ "leases": [lease] }).to_string().as_bytes())
+    }
+
+    #[tokio::test]
+    async fn an_ask_whose_answer_was_lost_is_made_again_under_its_key() {
+        let asks = AtomicUsize::new(0);
+        let (seen, mut sees) = mpsc::unbounded_channel();
+        let server = Server::start(move |request| {
+            let key = request.header("idempotency-key").map(str::to_owned);
+            let act = match request.path.as_str() {
+                "/v1/lease" => match asks.fetch_add(1, Ordering::SeqCst) {
+                    0 => Act::RawThenReset(Vec::new()),
+                    1 => lease_of(1),
+                    2 => Act::RawThenHold(Vec::new()),
+                    _ => lease_of(2),
+                },
+                _ => reply(200, &[], b"{}"),
+            };
+            seen.send((request.path.clone(), key)).unwrap();
+            act
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let puller = puller(&server, dir.path(), |_| async { done(&()) });
+        let (tell, _) = watch::channel(Told::Run);
+        let running = tokio::spawn(puller.run(tell.clone()));
+        let mut keys = Vec::new();
+        let mut finished = Vec::new();
+        while keys.len() < 4 || finished.len() < 2 {
+            match sees.recv().await.unwrap() {
+                (_, Some(key)) => keys.push(key),
+                (path, None) => finished.push(path),
+            }
+            if keys.len() == 3 && finished.len() == 1 {
+                // While it waits for an answer.
+                tell.send_replace(Told::Finish);
+            }
+        }
+        running.await.unwrap().unwrap();
+        assert_eq!((&keys[0], &keys[2]), (&keys[1], &keys[3]));
+        assert_ne!(keys[1], keys[2]);
+        assert_eq!(finished, ["/v1/jobs/1/finish", "/v1/jobs/2/finish"]);
+    }
+
+    #[tokio::test]
+    async fn what_a_worker_says_and_its_panic_reach_the_server() {
+        let asks = AtomicUsize::new(0);
+        let (seen, mut sees) = mpsc::unbounded_channel();
+        let server = Server::start(move |request| {
+            let act = match request.path.as_str() {
+                "/v1/lease" if asks.fetch_add(1, Ordering::SeqCst) == 0 => lease_of(1),
+                "/v1/lease" => Act::RawThenHold(Vec::new()),
+                _ => reply(200, &[], b"{}"),
+            };
+            seen.send(request.path.clone()).unwrap();
+            act
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let (vacated, may_panic) = watch::channel(false);
+        let panicking = move |job: JobContext| {
+            let mut heard = may_panic.clone();
+            async move {
+                job.vacate();
+                heard.wait_for(|heard| *heard).await.unwrap();
+                panic!("as the test wants it")
+            }
+        };
+        let puller = puller(&server, dir.path(), panicking);
+        let (tell, _) = watch::channel(Told::Run);
+        let running = tokio::spawn(puller.run(tell.clone()));
+        let mut said = Vec::new();
+        while said.len() < 2 {
+            let path = sees.recv().await.unwrap();
+            if path.starts_with("/v1/jobs/") {
+                vacated.send_replace(true);
+                said.push(path);
+            }
+        }
+        running.abort();
+        assert_eq!(said, ["/v1/jobs/1/vacate", "/v1/jobs/1/finish"]);
+    }
 }

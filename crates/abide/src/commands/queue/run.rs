@@ -20,7 +20,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::counts::{self, Counts, EngineCounts};
-use super::puller::{Puller, Told};
+use super::ends::Untold;
+use super::paused;
+use super::puller::{Puller, Told, is_passing};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
 use crate::config::Config;
@@ -86,8 +88,11 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
     make_dir(&dir)
         .map_err(|error| Failure::Unusable(format!("{error}; choose another directory with --out")))?;
     let tally = Tally::new(args.max_jobs);
-    let downloads = Downloads::new(downloads::fetcher(&config.fetch)?, dir, config.downloads.reserve_bytes);
-    let running = Running { config, args, export, output, queue, slots, tally, downloads };
+    let per_host = args.max_per_host.unwrap_or(config.downloads.max_per_host);
+    let fetcher = downloads::fetcher(config, per_host)?;
+    let downloads = Downloads::new(fetcher, dir, config.downloads.reserve_bytes);
+    let untold = Untold::default();
+    let running = Running { config, args, export, output, queue, slots, tally, untold, downloads };
     runtime()?.block_on(async {
         let mut told = pin!(told_to_stop().map_err(Failure::System)?);
         set_limits(config, &limits).await?;
@@ -114,6 +119,7 @@ struct Running<'a> {
     queue: QueueName,
     slots: usize,
     tally: Tally,
+    untold: Untold,
     downloads: Downloads,
 }
 
@@ -125,20 +131,22 @@ impl Running<'_> {
         let reach = Reach::open(config, Missing::Create, || {
             let mut hosted = Hosted { export: export.cloned(), ..Hosted::for_commands(config)? };
             hosted.services.downloads = Some(self.downloads.meter().clone());
-            if !self.pulls_exactly() {
-                hosted.registry.worker(self.queue.as_str(), DOWNLOAD, *slots, worker.clone())?;
+            let (queue, worker) = (self.queue.as_str(), worker.clone());
+            match self.tally.budget() {
+                Some(jobs) => hosted.registry.worker_for(jobs, queue, DOWNLOAD, *slots, worker)?,
+                None => hosted.registry.worker(queue, DOWNLOAD, *slots, worker)?,
             }
             Ok(hosted)
         })
         .await?;
+        self.untold.tell(reach.client()).await;
         let is_of_a_server = matches!(reach, Reach::Server(_));
         if is_of_a_server {
             export.iter().for_each(|export| export.count_downloads(self.downloads.meter()));
         }
-        let pulls = is_of_a_server || self.pulls_exactly();
-        let pulling = pulls.then(|| Pulling::start(self.puller(reach.client(), worker)));
+        let pulling = is_of_a_server.then(|| Pulling::start(self.puller(reach.client(), worker)));
         let place = if is_of_a_server { "for the running server" } else { "in this process" };
-        let text = format!("Starting {slots} workers {place}...");
+        let text = format!("Starting {} {place}...", counted(*slots as u64, "worker"));
         self.output.message(&text, &json!({ "workers": slots, "of_a_server": is_of_a_server }));
         let client = reach.client().clone();
         let watched = self.watch(&client, began, told);
@@ -148,12 +156,6 @@ impl Running<'_> {
         };
         reach.close().await;
         ended
-    }
-
-    /// Whether no job more may be taken than is run. The engine takes one for each place that is free; whoever pulls says how
-    /// many it wants.
-    fn pulls_exactly(&self) -> bool {
-        self.args.max_jobs.is_some()
     }
 
     fn puller(&self, client: &Client, worker: Counted<Downloads>) -> Puller {
@@ -169,6 +171,7 @@ impl Running<'_> {
             away: Duration::from_millis(config.downloads.server_away_ms),
             worker: Arc::new(worker),
             tally: self.tally.clone(),
+            untold: self.untold.clone(),
             telemetry: self.export.map_or_else(|| Arc::new(LogsOnly) as Arc<_>, Export::spans),
         }
     }
@@ -289,6 +292,7 @@ async fn look(
     let mut said: Option<(Instant, Counts)> = None;
     let mut has_said_paused = false;
     let mut was_hindered = false;
+    let mut is_away = false;
     loop {
         tick.tick().await;
         let hindrance = downloads.hindrance();
@@ -300,15 +304,24 @@ async fn look(
         let found = match counts::read(client, &args.queue).await {
             Ok(found) => found,
             // A server that starts again is waited for by whoever pulls from it.
-            Err(error) if is_waited_for(&error) => continue,
+            Err(error) if is_waited_for(&error) => {
+                if !is_away && is_passing(&error) {
+                    is_away = true;
+                    let text = "The server went away and is waited for";
+                    bar.suspend(|| output.message(text, &json!({ "server": "away" })));
+                }
+                continue;
+            }
             Err(error) => return Err(error.into()),
         };
+        if is_away {
+            is_away = false;
+            bar.suspend(|| output.message("The server is back", &json!({ "server": "back" })));
+        }
         let counts = Counts::from(found.counts);
         if found.policy.paused && !has_said_paused {
             has_said_paused = true;
-            let text =
-                format!("The queue {} is paused: `abide queue resume` lets its jobs start", args.queue);
-            bar.suspend(|| output.message(&text, &json!({ "paused": args.queue })));
+            bar.suspend(|| output.message(&paused(&args.queue), &json!({ "paused": args.queue })));
         }
         let ended = tally.ended();
         bar.set_length(ended.over() + counts.left());
@@ -323,6 +336,13 @@ async fn look(
         }
         if args.drain && is_drained(client, &args.queue, tally, &found.counts).await? {
             bar.finish_and_clear();
+            if counts.left() > 0 {
+                let waiting = counted(counts.left(), "line");
+                let text = format!(
+                    "Without a URL, and left as they are: {waiting} (`abide job list --kind resolve`)"
+                );
+                output.message(&text, &json!({ "without_url": counts.left() }));
+            }
             return Ok(());
         }
     }

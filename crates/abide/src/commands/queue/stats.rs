@@ -1,8 +1,12 @@
 //! `abide queue stats`: jobs by state, how fast they end and how long the rest takes.
 
+use std::time::Duration;
+
+use indicatif::HumanDuration;
 use serde::Serialize;
 
 use super::counts::{Counts, QueueDocument};
+use super::paused;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -52,10 +56,12 @@ fn text(stats: &Stats<'_>) -> String {
         text.push_str(&format!("{:<12} {rate:>10.1} a second\n", "rate"));
     }
     if let Some(eta) = stats.eta {
-        text.push_str(&format!("{:<12} {eta:>10.0} seconds\n", "eta"));
+        // A rate near zero gives more than a duration holds.
+        let left = Duration::try_from_secs_f64(eta.ceil()).unwrap_or(Duration::MAX);
+        text.push_str(&format!("{:<12} {:>10}\n", "eta", HumanDuration(left).to_string()));
     }
     if stats.paused {
-        text.push_str("The queue is paused: `abide queue resume` lets its jobs start\n");
+        text.push_str(&format!("{}\n", paused(stats.queue)));
     }
     text
 }

@@ -5,7 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, RetryWish};
+use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease};
+use abide_engine::worker::failed;
 use abide_engine::{JobContext, Worker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -90,7 +91,7 @@ impl Tally {
     fn end(&self, lease: &Lease, finish: &Finish) {
         let mut state = self.lock();
         state.running -= 1;
-        if is_uncounted(finish) {
+        if finish.end.is_uncounted() {
             state.budget = state.budget.map(|budget| budget + 1);
         }
         if state.ended.add(lease, finish) {
@@ -143,11 +144,29 @@ impl Ended {
     }
 }
 
-/// Whether the attempt is as if it had not been.
-fn is_uncounted(finish: &Finish) -> bool {
-    match finish.end {
-        AttemptEnd::HandedBack | AttemptEnd::Error { retry: RetryWish::UncountedAfterMs(_), .. } => true,
-        AttemptEnd::Done { .. } | AttemptEnd::Skipped { .. } | AttemptEnd::Error { .. } => false,
+/// An attempt under way: counted as running until its end, whatever that is.
+struct Started {
+    lease: Option<Lease>,
+    tally: Tally,
+}
+
+impl Started {
+    fn end(&mut self, finish: &Finish) {
+        if let Some(lease) = self.lease.take() {
+            self.tally.end(&lease, finish);
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // It ended without a word: whoever runs it says as much for it.
+        let finish = if std::thread::panicking() {
+            failed("the worker panicked")
+        } else {
+            AttemptEnd::HandedBack.into()
+        };
+        self.end(&finish);
     }
 }
 
@@ -162,17 +181,60 @@ impl<W: Worker + Clone> Worker for Counted<W> {
     fn run(&self, mut job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let Counted { worker, tally } = self.clone();
         // Counted before it is first looked at: whoever asks for more jobs knows of this one.
-        let may_run = tally.start();
+        let started = tally.start().then(|| Started { lease: Some(job.lease().clone()), tally });
         Box::pin(async move {
-            if !may_run {
+            let Some(mut started) = started else {
                 // The run ends as soon as those before it have ended, and then this is handed back.
                 job.stopped().await;
                 return AttemptEnd::HandedBack.into();
-            }
-            let lease = job.lease().clone();
+            };
             let finish = worker.run(job).await;
-            tally.end(&lease, &finish);
+            started.end(&finish);
             finish
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_core::job::{LeaseRef, LeaseToken};
+    use abide_core::json::Json;
+    use abide_core::name::{JobKind, QueueName};
+    use abide_core::time::Time;
+    use tokio::sync::{mpsc, watch};
+
+    fn job() -> JobContext {
+        let lease = Lease {
+            lease: LeaseRef { job: JobId(1), attempt: 1, token: LeaseToken::draw(0, JobId(1), 1) },
+            queue: QueueName::new("q").unwrap(),
+            kind: JobKind::new("k").unwrap(),
+            payload: Json::null(),
+            unique_key: None,
+            failures: 0,
+            max_attempts: 3,
+            lease_expires_at: Time::ZERO,
+            trace: None,
+        };
+        JobContext::new(lease, mpsc::unbounded_channel().0, watch::channel(false).1)
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_panics_has_ended() {
+        let tally = Tally::new(Some(1));
+        let panics = |_: JobContext| async { panic!("as the test wants it") };
+        let counted = Counted { worker: panics, tally: tally.clone() };
+        tokio::spawn(counted.run(job())).await.unwrap_err();
+        tally.used_up().await;
+        assert_eq!(tally.ended(), Ended { to_retry: 1, ..Ended::default() });
+    }
+
+    #[tokio::test]
+    async fn an_attempt_that_is_let_go_may_be_made_again() {
+        let tally = Tally::new(Some(1));
+        let hangs = |_: JobContext| std::future::pending();
+        let counted = Counted { worker: hangs, tally: tally.clone() };
+        drop(counted.run(job()));
+        assert_eq!((tally.budget(), tally.ended().handed_back), (Some(1), 1));
     }
 }

@@ -17,16 +17,19 @@ section! {
         workers: usize = {
             kind: Kind::Integer { min: 0, max: 256 },
             default: DefaultValue::Integer(abide_downloads::WORKERS as i64),
+            aliases: &["DTKG_ORCHESTRATOR__MAX_WORKERS"],
         }
-        /// Downloads at the same time from one host, until the limit host:* is set.
+        /// Downloads at the same time from one host, until the limit host:* is set, and from one that redirects lead to.
         max_per_host: u32 = {
             kind: Kind::Integer { min: 1, max: 1_000 },
             default: DefaultValue::Integer(abide_downloads::PER_HOST as i64),
+            aliases: &["DTKG_ORCHESTRATOR__MAX_PER_HOST"],
         }
         /// Failures after which a download is a dead letter, until the queue's policy is set.
         max_attempts: u32 = {
             kind: Kind::Integer { min: 1, max: 1_000 },
             default: DefaultValue::Integer(3),
+            aliases: &["DTKG_ORCHESTRATOR__MAX_JOB_ATTEMPTS"],
         }
         /// Wait before the second attempt; it doubles with each failure, until the queue's policy is set.
         retry_backoff_ms: i64 = {

@@ -12,11 +12,13 @@ section! {
         user_agent: String = {
             kind: Kind::Text,
             default: DefaultValue::Text(""),
+            aliases: &["DTKG_HTTP__USER_AGENT"],
         }
         /// Whether robots.txt is obeyed.
         robots: bool = {
             kind: Kind::Switch,
             default: DefaultValue::Text("true"),
+            aliases: &["DTKG_ROBOTS__ENABLED"],
         }
     }
 }

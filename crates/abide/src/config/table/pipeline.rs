@@ -81,6 +81,12 @@ section! {
             default: DefaultValue::Text(""),
             aliases: &["ORGANIZER_URL"],
         }
+        /// Token that it wants; empty for none.
+        organizer_token: String = {
+            kind: Kind::Text,
+            default: DefaultValue::Text(""),
+            secret: true,
+        }
         /// URL of a service of somebody else that reads images; empty for this server's own.
         ocr_url: String = {
             kind: Kind::Text,
