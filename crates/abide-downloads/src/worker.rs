@@ -184,9 +184,7 @@ impl Downloads {
     /// What a download waits for: a place at the host where redirects led it or, as long as nothing has come, its turn.
     fn waits(&self, url: &str, is_to_begin: bool) -> Option<String> {
         if let Some(host) = self.fetcher.waits_at(url) {
-            return Some(format!(
-                "{host} is being asked as often at a time as it may be (downloads.max_per_host)"
-            ));
+            return Some(format!("{host} is being asked as often at a time as its limit allows"));
         }
         let seconds = self.fetcher.crawl_delay_ms(url).filter(|_| is_to_begin)? as f64 / 1e3;
         Some(format!("its host wants {seconds} s between two requests (robots.txt)"))

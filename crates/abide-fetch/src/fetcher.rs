@@ -2,6 +2,7 @@
 
 use crate::ask::{Ask, BodyForm};
 use crate::breaker::{Event, Verdict};
+use crate::caps::Caps;
 use crate::client::{BuildError, Connection, client, noting_dials};
 use crate::error::{FetchError, Phase};
 use crate::guard::Guard;
@@ -23,6 +24,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -44,7 +46,16 @@ struct Shared {
     decoded: Client,
     hosts: Hosts,
     places: Places,
+    caps: watch::Sender<Knows>,
     robots: RobotsCache,
+}
+
+/// Who knows how many requests a host may have.
+#[derive(Clone)]
+enum Knows {
+    Nobody,
+    SomebodySoon,
+    Somebody(Arc<dyn Caps>),
 }
 
 /// What a fetch is for.
@@ -76,7 +87,8 @@ impl Fetcher {
         let as_sent = client(&guard, &options, |builder| builder.no_gzip().no_brotli())?;
         let decoded = client(&guard, &options, |builder| builder)?;
         let (hosts, places, robots) = (Hosts::default(), Places::default(), RobotsCache::default());
-        let shared = Shared { guard, options, clock, as_sent, decoded, hosts, places, robots };
+        let caps = watch::Sender::new(Knows::Nobody);
+        let shared = Shared { guard, options, clock, as_sent, decoded, hosts, places, caps, robots };
         Ok(Fetcher { shared: Arc::new(shared) })
     }
 
@@ -111,6 +123,17 @@ impl Fetcher {
         let url = self.shared.guard.url(url).ok()?;
         let until = self.shared.hosts.resting_until(&host(&url))?;
         Some(until.since(self.elapsed())).filter(|wait_ms| *wait_ms > 0)
+    }
+
+    /// From now on `caps` says how many requests may be with a host to which a redirect leads. What it does not know is as
+    /// the options have it.
+    pub fn ask_caps(&self, caps: Arc<dyn Caps>) {
+        self.shared.caps.send_replace(Knows::Somebody(caps));
+    }
+
+    /// Somebody will say it: whoever is led anywhere before waits for that, though not for long.
+    pub fn expect_caps(&self) {
+        self.shared.caps.send_replace(Knows::SomebodySoon);
     }
 
     /// The host at which the fetch of `url` waits for a place: a redirect led it, or others, there.
@@ -168,10 +191,11 @@ impl Fetcher {
     /// A place at the host of `url`, to which the fetch of `asked` has come. It waits for one only so long.
     async fn enter(&self, url: &Url, asked: &Url, ask: &Ask, deadline: Instant) -> Result<Place, FetchError> {
         let host = host(url);
-        let came = if host == self::host(asked) { Came::Directly } else { Came::Led };
+        let is_led = host != self::host(asked);
+        let came = if is_led { Came::Led { cap: self.cap_of(&host).await } } else { Came::Directly };
         let began = Instant::now();
         let longest = began + Duration::from_millis(PLACE_WAIT_MS);
-        let entering = self.shared.places.enter(&host, came, self.shared.options.per_host, &ask.url);
+        let entering = self.shared.places.enter(&host, came, &ask.url);
         let entered = timeout_at(longest.min(deadline), entering).await;
         let waited_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         if waited_ms > 0 {
@@ -183,6 +207,20 @@ impl Fetcher {
             );
         }
         entered.map_err(|_| FetchError::Crowded { host, wait_ms: PLACE_AGAIN_MS })
+    }
+
+    /// How many requests may be with a host to which a redirect leads.
+    async fn cap_of(&self, host: &str) -> usize {
+        let mut knows = self.shared.caps.subscribe();
+        let asking = async {
+            let knows = knows.wait_for(|knows| !matches!(knows, Knows::SomebodySoon)).await.ok()?.clone();
+            match knows {
+                Knows::Somebody(caps) => caps.of(host).await,
+                Knows::Nobody | Knows::SomebodySoon => None,
+            }
+        };
+        let soon = Instant::now() + Duration::from_millis(PLACE_WAIT_MS);
+        timeout_at(soon, asking).await.ok().flatten().unwrap_or(self.shared.options.per_host)
     }
 
     /// Sends one request, in a span of its own. The span names the host and never the URL, which may hold a secret.

@@ -12,6 +12,7 @@
 pub mod address;
 pub mod ask;
 pub mod breaker;
+pub mod caps;
 pub mod client;
 pub mod download;
 pub mod error;

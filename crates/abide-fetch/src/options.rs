@@ -15,7 +15,7 @@ pub struct FetchOptions {
     pub headers_ms: u64,
     /// Time without a byte of the body.
     pub idle_ms: u64,
-    /// Requests at the same time with a host to which a redirect leads.
+    /// Requests at the same time with a host to which a redirect leads, where nobody knows better.
     pub per_host: usize,
 }
 

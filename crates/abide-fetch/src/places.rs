@@ -18,14 +18,19 @@ pub(crate) struct Places {
 pub(crate) enum Came {
     /// It was asked for there.
     Directly,
-    /// A redirect led it there.
-    Led,
+    /// A redirect led it there, where so many may be.
+    Led {
+        /// How many.
+        cap: usize,
+    },
 }
 
 #[derive(Debug, Default)]
 struct AtHost {
     direct: usize,
     led: usize,
+    /// How many may be there, as was last known; it counts where redirects lead.
+    cap: usize,
     /// The first is served first.
     waiting: VecDeque<Waiting>,
 }
@@ -33,7 +38,6 @@ struct AtHost {
 #[derive(Debug)]
 struct Waiting {
     came: Came,
-    cap: usize,
     /// The URL that was asked for.
     asked: String,
     tell: oneshot::Sender<Place>,
@@ -48,19 +52,22 @@ pub(crate) struct Place {
 }
 
 impl Places {
-    /// A place at `host`, for the fetch of `asked`, when so many more may be there. Dropped, it waits no longer.
-    pub(crate) async fn enter(&self, host: &str, came: Came, cap: usize, asked: &str) -> Place {
+    /// A place at `host`, for the fetch of `asked`, when one more may be there. Dropped, it waits no longer.
+    pub(crate) async fn enter(&self, host: &str, came: Came, asked: &str) -> Place {
         let place = {
             let mut by_host = self.lock();
             let at = by_host.entry(host.to_owned()).or_default();
+            if let Came::Led { cap } = came {
+                at.cap = cap.max(1);
+            }
             at.waiting.retain(|waiting| !waiting.tell.is_closed());
             let is_next = at.waiting.is_empty() || (came, at.led) == (Came::Directly, 0);
-            if is_next && has_room(came, cap, at.direct, at.led) {
+            if is_next && has_room(came, at.cap, at.direct, at.led) {
                 *at.of(came) += 1;
                 Ok(self.place(host, came))
             } else {
                 let (tell, told) = oneshot::channel();
-                at.waiting.push_back(Waiting { came, cap, asked: asked.to_owned(), tell });
+                at.waiting.push_back(Waiting { came, asked: asked.to_owned(), tell });
                 Err(told)
             }
         };
@@ -89,7 +96,7 @@ impl Places {
             *at.of(came) -= 1;
             at.waiting.retain(|waiting| !waiting.tell.is_closed());
             while let Some(next) =
-                at.waiting.pop_front_if(|next| has_room(next.came, next.cap, at.direct, at.led))
+                at.waiting.pop_front_if(|next| has_room(next.came, at.cap, at.direct, at.led))
             {
                 *at.of(next.came) += 1;
                 served.push((next.tell, self.place(host, next.came)));
@@ -114,7 +121,7 @@ impl AtHost {
     fn of(&mut self, came: Came) -> &mut usize {
         match came {
             Came::Directly => &mut self.direct,
-            Came::Led => &mut self.led,
+            Came::Led { .. } => &mut self.led,
         }
     }
 }
@@ -144,13 +151,15 @@ mod tests {
         }
     }
 
+    const LED: Came = Came::Led { cap: 1 };
+
     #[test]
     fn who_may_enter() {
         for (came, cap, direct, led, expected) in [
-            (Came::Led, 2, 0, 0, true),
-            (Came::Led, 2, 1, 0, true),
-            (Came::Led, 2, 1, 1, false),
-            (Came::Led, 2, 2, 0, false),
+            (LED, 2, 0, 0, true),
+            (LED, 2, 1, 0, true),
+            (LED, 2, 1, 1, false),
+            (LED, 2, 2, 0, false),
             (Came::Directly, 2, 1, 0, true),
             (Came::Directly, 2, 5, 0, true),
             (Came::Directly, 2, 0, 1, true),
@@ -163,10 +172,10 @@ mod tests {
     #[test]
     fn the_first_to_wait_is_the_first_to_enter_and_who_gives_up_keeps_nobody_waiting() {
         let places = Places::default();
-        let first = now(pin!(places.enter("h", Came::Led, 1, "a"))).unwrap();
-        let mut gives_up = Box::pin(places.enter("h", Came::Led, 1, "b"));
-        let mut second = Box::pin(places.enter("h", Came::Led, 1, "c"));
-        let mut third = Box::pin(places.enter("h", Came::Directly, 1, "d"));
+        let first = now(pin!(places.enter("h", LED, "a"))).unwrap();
+        let mut gives_up = Box::pin(places.enter("h", LED, "b"));
+        let mut second = Box::pin(places.enter("h", LED, "c"));
+        let mut third = Box::pin(places.enter("h", Came::Directly, "d"));
         for waiting in [&mut gives_up, &mut second, &mut third] {
             assert!(now(waiting.as_mut()).is_none());
         }
@@ -183,9 +192,9 @@ mod tests {
     #[test]
     fn a_place_that_was_given_to_nobody_goes_to_the_next() {
         let places = Places::default();
-        let first = now(pin!(places.enter("h", Came::Led, 1, "a"))).unwrap();
-        let mut second = Box::pin(places.enter("h", Came::Led, 1, "b"));
-        let mut third = Box::pin(places.enter("h", Came::Led, 1, "c"));
+        let first = now(pin!(places.enter("h", LED, "a"))).unwrap();
+        let mut second = Box::pin(places.enter("h", LED, "b"));
+        let mut third = Box::pin(places.enter("h", LED, "c"));
         assert!(now(second.as_mut()).is_none() && now(third.as_mut()).is_none());
         drop(first);
         // It has its place, and ends before it hears of it.

@@ -263,7 +263,7 @@ async fn a_job_that_is_led_to_a_host_with_enough_to_do_says_so_and_uses_up_no_at
     }
     let job = enqueue(&engine, json!({"artifact_id": "b", "url": lead.url("/b")})).await;
     let host = target.address;
-    let said = format!("{host} is being asked as often at a time as it may be (downloads.max_per_host)");
+    let said = format!("{host} is being asked as often at a time as its limit allows");
     let said = json!({ "waits": said }).to_string();
     wait(&engine, job, |view| view.progress.as_ref().is_some_and(|note| note.as_str() == said)).await;
     let view = wait(&engine, job, |view| view.attempts.len() == 1).await;

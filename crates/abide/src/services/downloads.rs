@@ -15,6 +15,7 @@ use abide_fetch::options::RobotsRule;
 use abide_fetch::{FetchOptions, Fetcher, Guard};
 
 use super::Hosted;
+use super::caps::OfEngine;
 use super::defaults::NewQueue;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -26,6 +27,11 @@ pub(super) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     add_defaults(config, hosted)?;
     if config.downloads.workers > 0 {
         let fetcher = fetcher(config, config.downloads.max_per_host)?;
+        fetcher.expect_caps();
+        let asking = fetcher.clone();
+        hosted.after_start.push(Box::new(move |started| {
+            asking.ask_caps(Arc::new(OfEngine(started.engine.clone())));
+        }));
         let downloads = Downloads::new(fetcher, dir(config), config.downloads.reserve_bytes);
         hosted.services.downloads = Some(downloads.meter().clone());
         abide_downloads::register(&mut hosted.registry, downloads, config.downloads.workers)?;

@@ -1,5 +1,6 @@
 //! The services that `abide serve` runs: each registers its objects and workers and brings what its routes need.
 
+pub(crate) mod caps;
 pub(crate) mod collections;
 mod coordinator;
 mod defaults;

@@ -530,7 +530,7 @@ fn json_says_the_same() {
           },
           "env": "ABIDE_DOWNLOADS_MAX_PER_HOST",
           "secret": false,
-          "doc": "Downloads at the same time from one host, until the limit host:* is set, and from one that redirects lead to."
+          "doc": "Downloads at the same time from one host, until the limit host:* is set."
         },
         {
           "option": "downloads.max_attempts",

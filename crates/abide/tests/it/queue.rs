@@ -162,17 +162,28 @@ fn the_cap_of_a_host_holds_for_those_that_other_hosts_lead_there() {
     let hosts = [leading().url(""), leading().url(""), files.url("")];
     let line = |n: usize| json!({"id": format!("w{n}"), "url": format!("{}/{n}", hosts[n % 3])});
     let list: String = (0..30).map(|n| format!("{}\n", line(n))).collect();
-    let by_flag = ("--max-per-host 2", place());
-    let by_option = ("", place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "2"));
-    for (flag, place) in [by_flag, by_option] {
+    let entered = |place: Place| {
         let place = place.file("work/list.jsonl", &list);
         most.store(0, Ordering::SeqCst);
         ok(&place.run("queue import list.jsonl --json"));
+        place
+    };
+    let by_flag = ("--max-per-host 2", entered(place()));
+    let by_option = ("", entered(place().env("ABIDE_DOWNLOADS_MAX_PER_HOST", "2")));
+    let by_limit = ("", entered(place()));
+    ok(&by_limit.1.run("limit set host:* --concurrency 2 --json"));
+    for (flag, place) in [by_flag, by_option, by_limit] {
         let ran = ok(&place.run(&format!("queue run --drain --json --workers 12 {flag}")));
         assert_eq!(ran["done"], 30, "{ran}");
-        assert_eq!(most.load(Ordering::SeqCst), 2, "{flag}");
+        assert_eq!(most.swap(0, Ordering::SeqCst), 2, "{flag}");
     }
-    assert_eq!(now.load(Ordering::SeqCst), 0);
+    // A server, and a limit of the one host.
+    let place = place().env("ABIDE_DOWNLOADS_WORKERS", "12").file("work/list.jsonl", &list);
+    let served = Served::start(&place, "serve --listen 127.0.0.1:0");
+    ok(&place.run(&format!("limit set host:{} --concurrency 1 --json", files.address)));
+    ok(&place.run("queue import list.jsonl --json"));
+    until(|| served.ok("GET /v1/queues/download", "")["counts"]["done"] == 30);
+    assert_eq!((most.load(Ordering::SeqCst), now.load(Ordering::SeqCst)), (1, 0));
 }
 
 #[test]

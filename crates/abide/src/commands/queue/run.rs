@@ -10,6 +10,7 @@ use std::time::Duration;
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use abide_engine::telemetry::LogsOnly;
+use abide_fetch::Fetcher;
 use abide_fetch::download::make_dir;
 use abide_sqlite::DataDir;
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -32,6 +33,7 @@ use crate::host::{runtime, told_to_stop};
 use crate::logging;
 use crate::output::{Output, counted};
 use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
+use crate::services::caps::OfServer;
 use crate::services::{Hosted, downloads};
 
 /// How often the queue is looked at.
@@ -90,9 +92,10 @@ fn work(config: &Config, args: &RunArgs, export: Option<&Export>, output: Output
     let tally = Tally::new(args.max_jobs);
     let per_host = args.max_per_host.unwrap_or(config.downloads.max_per_host);
     let fetcher = downloads::fetcher(config, per_host)?;
-    let downloads = Downloads::new(fetcher, dir, config.downloads.reserve_bytes);
+    fetcher.expect_caps();
+    let downloads = Downloads::new(fetcher.clone(), dir, config.downloads.reserve_bytes);
     let untold = Untold::default();
-    let running = Running { config, args, export, output, queue, slots, tally, untold, downloads };
+    let running = Running { config, args, export, output, queue, slots, tally, untold, fetcher, downloads };
     runtime()?.block_on(async {
         let mut told = pin!(told_to_stop().map_err(Failure::System)?);
         set_limits(config, &limits).await?;
@@ -120,6 +123,7 @@ struct Running<'a> {
     slots: usize,
     tally: Tally,
     untold: Untold,
+    fetcher: Fetcher,
     downloads: Downloads,
 }
 
@@ -140,6 +144,7 @@ impl Running<'_> {
         })
         .await?;
         self.untold.tell(reach.client()).await;
+        self.fetcher.ask_caps(Arc::new(OfServer(reach.client().clone())));
         let is_of_a_server = matches!(reach, Reach::Server(_));
         if is_of_a_server {
             export.iter().for_each(|export| export.count_downloads(self.downloads.meter()));

@@ -19,7 +19,7 @@ section! {
             default: DefaultValue::Integer(abide_downloads::WORKERS as i64),
             aliases: &["DTKG_ORCHESTRATOR__MAX_WORKERS"],
         }
-        /// Downloads at the same time from one host, until the limit host:* is set, and from one that redirects lead to.
+        /// Downloads at the same time from one host, until the limit host:* is set.
         max_per_host: u32 = {
             kind: Kind::Integer { min: 1, max: 1_000 },
             default: DefaultValue::Integer(abide_downloads::PER_HOST as i64),
