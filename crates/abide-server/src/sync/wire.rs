@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 /// What is read at a time: most frames are small, and there may be ten thousand sockets.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
 /// Bytes of a frame that goes out.
-const PIECE_BYTES: usize = 16 * 1024;
+const PIECE_BYTES: usize = 4 * 1024;
 /// How long closing may take.
 const CLOSES: Duration = Duration::from_secs(1);
 /// How long what a client still sends is read and thrown away.
