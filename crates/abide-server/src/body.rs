@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use std::time::Duration;
 
 /// How long the rest of a body that is too large is read and dropped, so that the client gets to read the answer.
-const LINGERS: Duration = Duration::from_secs(2);
+pub(crate) const LINGERS: Duration = Duration::from_secs(2);
 
 /// What to do about a body that is larger than what the server is told to take.
 const RAISE: &str = "send less at a time, or raise server.max_body_bytes";

@@ -6,7 +6,7 @@ use abide_fetch::{Ask, FetchError, FetchOptions, Fetcher, Reach, Reason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
 fn fetcher(per_host: usize) -> Fetcher {
@@ -42,15 +42,18 @@ fn leading(to: String) -> Server {
 async fn many_that_are_led_to_one_host_are_there_only_so_many_at_a_time() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (here, peak) = (now.clone(), most.clone());
+    let (came, meeting) = (AtomicUsize::new(0), Barrier::new(2));
     let target = Server::start(move |_| {
         peak.fetch_max(here.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-        std::thread::yield_now();
+        if came.fetch_add(1, Ordering::SeqCst) < 2 {
+            meeting.wait();
+        }
         here.fetch_sub(1, Ordering::SeqCst);
         reply(200, &[], b"here")
     });
     let leads = [leading(target.url("/a")), leading(target.url("/b"))];
     let fetcher = fetcher(2);
-    let fetches: Vec<_> = (0..40)
+    let fetches: Vec<_> = (0..20)
         .map(|number| {
             let (fetcher, url) = (fetcher.clone(), leads[number % 2].url(&format!("/{number}")));
             tokio::spawn(async move { fetcher.page(&url).await.map(|page| page.body) })
@@ -120,7 +123,7 @@ async fn two_hosts_that_lead_to_each_other_do_not_keep_each_other_waiting() {
     *one.lock().unwrap() = servers[1].url("");
     *other.lock().unwrap() = servers[0].url("");
     let fetcher = fetcher(1);
-    let fetches: Vec<_> = (0..40)
+    let fetches: Vec<_> = (0..20)
         .map(|number| {
             let (fetcher, url) = (fetcher.clone(), servers[number % 2].url("/from"));
             tokio::spawn(async move { fetcher.page(&url).await.map(|page| page.body) })

@@ -1,7 +1,7 @@
 //! `/entities`, `/upload`, `/cat`, `/dag`, `/resolve`, `/hierarchy`: versioned manifests and their blobs.
 
 use crate::app::App;
-use crate::body::JsonBody;
+use crate::body::{JsonBody, LINGERS};
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
@@ -281,8 +281,8 @@ async fn upload(State(app): State<App>, request: Request) -> Result<Json<Vec<Upl
     Ok(Json(uploaded))
 }
 
-/// The pieces of a body up to a bound, counted. What is past it is read all the same: whoever is cut off while it sends never gets to
-/// see why.
+/// The pieces of a body up to a bound, counted. What is past it is read for a while all the same: whoever is cut off while it
+/// sends never gets to see why.
 fn within(
     body: BodyDataStream,
     bound: u64,
@@ -300,7 +300,8 @@ fn within(
             if before + piece.len() as u64 <= bound {
                 return Some((Ok(piece), Some(body)));
             }
-            while let Some(Ok(_)) = body.next().await {}
+            let read_away = async { while let Some(Ok(_)) = body.next().await {} };
+            drop(tokio::time::timeout(LINGERS, read_away).await);
             Some((Err(std::io::Error::other("too large")), None))
         }
     })

@@ -170,6 +170,14 @@ fn what_is_wrong_is_refused_by_name() {
     check(&upload(&server, &[]), 400, "VALIDATION_ERROR");
     let large = "x".repeat(UPLOAD_BYTES as usize + 1);
     check(&upload(&server, &[("large", &large)]), 413, "PAYLOAD_TOO_LARGE");
+    // Nor is it waited for one that does not end.
+    let mut endless = server.client();
+    let head = "POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000000\r\n\
+                Content-Type: multipart/form-data; boundary=edge\r\n\r\n\
+                --edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
+    endless.send(head.as_bytes()).unwrap();
+    endless.send(large.as_bytes()).unwrap();
+    check(&endless.read().unwrap(), 413, "PAYLOAD_TOO_LARGE");
 }
 
 /// The same store through a client of these routes: what it is told and what it tells survive the way.

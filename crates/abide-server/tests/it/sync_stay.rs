@@ -169,12 +169,12 @@ fn changed(how: impl FnOnce(&mut SyncService)) -> Server {
 #[test]
 fn a_socket_that_is_silent_is_asked_for_a_sign_of_life_and_then_closed_with_1001() {
     let server = changed(|sync| {
-        let [ping_after, gone_after] = [50, 2_000].map(Duration::from_millis);
+        let [ping_after, gone_after] = [100, 5_000].map(Duration::from_millis);
         sync.silence = Silence { ping_after, gone_after, ..sync.silence };
     });
     let mut wire = Wire::open(&server, "s");
     // It stays for as long as it answers, which is longer than it may be silent.
-    for _ in 0..50 {
+    for _ in 0..60 {
         wire.pinged();
     }
     wire.send(&json!({"_tag": "Ping"}));

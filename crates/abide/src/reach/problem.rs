@@ -97,6 +97,21 @@ impl ReachError {
             | ReachError::Client(_) => false,
         }
     }
+
+    /// Whether the same request may be answered later, for requests that change nothing when they are made twice. A server
+    /// that was started again does not know the token of before.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            ReachError::NoAnswer { .. } | ReachError::Denied(_) => true,
+            ReachError::Refused { code, .. } => self.is_of_an_end() || code.starts_with("store_"),
+            ReachError::Lost { .. }
+            | ReachError::Gone { .. }
+            | ReachError::NoData { .. }
+            | ReachError::Busy { .. }
+            | ReachError::Strange { .. }
+            | ReachError::Client(_) => self.is_of_an_end(),
+        }
+    }
 }
 
 /// A server that does not let this command in.

@@ -8,7 +8,6 @@ use abide_core::name::LimitKey;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::puller::is_passing;
 use crate::reach::{Client, Path, ReachError};
 
 /// Tells the server of `client` how an attempt ended. Telling it twice changes nothing.
@@ -36,7 +35,7 @@ impl Untold {
         for (at, finish) in ends {
             match tell(client, at, &finish).await {
                 Ok(()) => {}
-                Err(error) if is_passing(&error) => self.keep(at, finish),
+                Err(error) if error.is_passing() => self.keep(at, finish),
                 Err(error) => {
                     tracing::warn!(target: "queue", job = %at.job, %error, "an attempt's end was not taken");
                 }

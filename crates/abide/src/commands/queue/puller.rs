@@ -144,6 +144,7 @@ impl Puller {
             match leases {
                 Ok(leases) => {
                     away_since = None;
+                    self.untold.tell(&self.client).await;
                     for (lease, place) in leases {
                         running.spawn(self.clone().attend(lease, place, told.clone()));
                     }
@@ -163,10 +164,13 @@ impl Puller {
             self.let_go(asked).await;
         }
         while running.join_next().await.is_some() {}
+        if pulled.is_ok() {
+            self.untold.tell(&self.client).await;
+        }
         pulled
     }
 
-    /// Jobs for the places that are free; waits for a place, then for a job.
+    /// Jobs for the places that are free; waits until one may start, for a place, then for a job.
     async fn lease(
         &self,
         free: &Arc<Semaphore>,
@@ -175,13 +179,10 @@ impl Puller {
         let take = |count: usize| {
             Arc::clone(free).try_acquire_many_owned(u32::try_from(count).unwrap_or(u32::MAX)).ok()
         };
+        self.tally.has_room().await;
         let first = Arc::clone(free).acquire_owned().await.expect("nobody closes it");
         let max = 1 + free.available_permits();
         let max = self.tally.budget().map_or(max, |left| max.min(usize::try_from(left).unwrap_or(max)));
-        if max == 0 {
-            // What may run has started; whoever watches the tally ends the run.
-            return std::future::pending().await;
-        }
         let mut places = take(max.min(CLAIM_ITEMS) - 1);
         let mut first = Some(first);
         let leases = self.ask(asked.key()?, max.min(CLAIM_ITEMS), WAIT_MS).await?;
@@ -274,7 +275,7 @@ impl Puller {
         let ask = json!({ "attempt": at.attempt, "token": at.token, "lease_ms": self.lease_ms });
         match self.client.post::<Heartbeat>(&path, &ask).await {
             Ok(Heartbeat { cancel_asked }) => cancel_asked,
-            Err(error) if is_passing(&error) => {
+            Err(error) if error.is_passing() => {
                 self.find_server().await;
                 false
             }
@@ -285,7 +286,7 @@ impl Puller {
     /// Waits a little for a server that did not answer and has been `away` for so long. An error if it is given up: it
     /// ended and nobody owns the data directory, or it is there and does not answer.
     async fn wait_for_server(&self, error: ReachError, away: Duration) -> Result<(), ReachError> {
-        if !is_passing(&error) {
+        if !error.is_passing() {
             return Err(error);
         }
         if away >= self.away
@@ -327,11 +328,11 @@ impl Puller {
         loop {
             match ends::tell(&self.client, at, &finish).await {
                 Err(error)
-                    if is_passing(&error) && began.elapsed() < self.away && *told.borrow() < Told::GiveUp =>
+                    if error.is_passing() && began.elapsed() < self.away && *told.borrow() < Told::GiveUp =>
                 {
                     self.find_server().await;
                 }
-                Err(error) if is_passing(&error) => return self.untold.keep(at, finish),
+                Err(error) if error.is_passing() => return self.untold.keep(at, finish),
                 Err(error) => {
                     tracing::warn!(target: "queue", job = %at.job, %error, "an attempt's end was not taken");
                     return;
@@ -345,21 +346,6 @@ impl Puller {
 /// Resolves when at least `least` was told. Nobody left to tell means stop.
 async fn reaches(told: &mut watch::Receiver<Told>, least: Told) {
     drop(told.wait_for(|told| *told >= least).await);
-}
-
-/// Whether the server may answer the same request later. One that was started again does not know the token of before.
-pub(super) fn is_passing(error: &ReachError) -> bool {
-    match error {
-        ReachError::Lost { .. }
-        | ReachError::NoAnswer { .. }
-        | ReachError::Gone { .. }
-        | ReachError::Denied(_) => true,
-        ReachError::Refused { code, .. } => code == "stopping" || code.starts_with("store_"),
-        ReachError::NoData { .. }
-        | ReachError::Busy { .. }
-        | ReachError::Strange { .. }
-        | ReachError::Client(_) => false,
-    }
 }
 
 fn job_path(at: LeaseRef, verb: &str) -> Path {
@@ -437,6 +423,81 @@ mod tests {
         assert_eq!((&keys[0], &keys[2]), (&keys[1], &keys[3]));
         assert_ne!(keys[1], keys[2]);
         assert_eq!(finished, ["/v1/jobs/1/finish", "/v1/jobs/2/finish"]);
+    }
+
+    /// A server whose asks for jobs are answered with the jobs 1 and 2 and then with nothing, whose first answers to ends
+    /// are `ends`, and the jobs whose ends it was told.
+    fn of_two_jobs(ends: Vec<Act>) -> (Server, mpsc::UnboundedReceiver<String>) {
+        let asks = AtomicUsize::new(0);
+        let ends = std::sync::Mutex::new(ends.into_iter());
+        let (seen, sees) = mpsc::unbounded_channel();
+        let server = Server::start(move |request| match request.path.as_str() {
+            "/v1/lease" => match asks.fetch_add(1, Ordering::SeqCst) {
+                0 => lease_of(1),
+                1 => lease_of(2),
+                _ => Act::RawThenHold(Vec::new()),
+            },
+            path => {
+                seen.send(path.to_owned()).unwrap();
+                ends.lock().unwrap().next().unwrap_or_else(|| reply(200, &[], b"{}"))
+            }
+        });
+        (server, sees)
+    }
+
+    #[tokio::test]
+    async fn what_ended_uncounted_leaves_its_place_in_a_run_of_a_few_jobs_to_another() {
+        let (server, mut ended) = of_two_jobs(Vec::new());
+        let dir = tempfile::tempdir().unwrap();
+        let tally = Tally::new(Some(1));
+        let (ask_first, may_end) = watch::channel(false);
+        let hands_back_the_first = move |job: JobContext| {
+            let mut may_end = may_end.clone();
+            async move {
+                if job.lease().lease.job != JobId(1) {
+                    return done(&());
+                }
+                may_end.wait_for(|may| *may).await.unwrap();
+                AttemptEnd::HandedBack.into()
+            }
+        };
+        let worker = super::super::tally::Counted { worker: hands_back_the_first, tally: tally.clone() };
+        let puller = Puller { slots: 2, tally: tally.clone(), ..puller(&server, dir.path(), worker) };
+        let (tell, _) = watch::channel(Told::Run);
+        let running = tokio::spawn(puller.run(tell.clone()));
+        while tally.budget() != Some(0) {
+            tokio::task::yield_now().await;
+        }
+        // The next ask waits for leave to start anything.
+        tokio::task::yield_now().await;
+        ask_first.send_replace(true);
+        tally.used_up().await;
+        tell.send_replace(Told::Finish);
+        running.await.unwrap().unwrap();
+        assert_eq!(ended.recv().await.unwrap(), "/v1/jobs/1/finish");
+        assert_eq!(ended.recv().await.unwrap(), "/v1/jobs/2/finish");
+    }
+
+    #[tokio::test]
+    async fn an_end_that_a_server_may_not_have_taken_is_told_again() {
+        let unknown = || {
+            let body = json!({ "error": { "code": "outcome_unknown", "message": "it ended meanwhile" } });
+            reply(503, &[], body.to_string().as_bytes())
+        };
+        // One is told until it is taken; one that was given up is told when the server answers again.
+        for (first, away_s) in [(unknown(), 600), (unknown(), 0), (Act::RawThenReset(Vec::new()), 0)] {
+            let (server, mut ended) = of_two_jobs(vec![first]);
+            let dir = tempfile::tempdir().unwrap();
+            let puller = puller(&server, dir.path(), |_| async { done(&()) });
+            let puller = Puller { away: Duration::from_secs(away_s), ..puller };
+            let (tell, _) = watch::channel(Told::Run);
+            let running = tokio::spawn(puller.run(tell.clone()));
+            for job in [1, 1, 2] {
+                assert_eq!(ended.recv().await.unwrap(), format!("/v1/jobs/{job}/finish"));
+            }
+            tell.send_replace(Told::Finish);
+            running.await.unwrap().unwrap();
+        }
     }
 
     #[tokio::test]

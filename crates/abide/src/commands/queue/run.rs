@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::counts::{self, Counts, EngineCounts};
 use super::ends::Untold;
 use super::paused;
-use super::puller::{Puller, Told, is_passing};
+use super::puller::{Puller, Told};
 use super::tally::{Counted, Ended, Tally};
 use crate::cli::RunArgs;
 use crate::config::Config;
@@ -310,7 +310,7 @@ async fn look(
             Ok(found) => found,
             // A server that starts again is waited for by whoever pulls from it.
             Err(error) if is_waited_for(&error) => {
-                if !is_away && is_passing(&error) {
+                if !is_away && error.is_passing() {
                     is_away = true;
                     let text = "The server went away and is waited for";
                     bar.suspend(|| output.message(text, &json!({ "server": "away" })));

@@ -34,7 +34,8 @@ pub(super) struct Tally(Arc<Shared>);
 struct Shared {
     // Locked for an addition at a time.
     state: Mutex<State>,
-    used_up: Notify,
+    /// Told when an attempt ends.
+    ended: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -52,7 +53,7 @@ impl Tally {
     pub(super) fn new(budget: Option<u64>) -> Tally {
         Tally(Arc::new(Shared {
             state: Mutex::new(State { budget, ..State::default() }),
-            used_up: Notify::new(),
+            ended: Notify::new(),
         }))
     }
 
@@ -69,12 +70,21 @@ impl Tally {
 
     /// Resolves when as many jobs as are allowed have run.
     pub(super) async fn used_up(&self) {
+        self.becomes(State::is_used_up).await;
+    }
+
+    /// Resolves when another job may start: one that ended uncounted leaves its place to another.
+    pub(super) async fn has_room(&self) {
+        self.becomes(|state| state.budget != Some(0)).await;
+    }
+
+    async fn becomes(&self, is_so: impl Fn(&State) -> bool) {
         loop {
-            let notified = self.0.used_up.notified();
-            if self.lock().is_used_up() {
+            let ended = self.0.ended.notified();
+            if is_so(&self.lock()) {
                 return;
             }
-            notified.await;
+            ended.await;
         }
     }
 
@@ -99,9 +109,7 @@ impl Tally {
         } else if finish.end != AttemptEnd::HandedBack {
             state.waiting.remove(&lease.lease.job);
         }
-        if state.is_used_up() {
-            self.0.used_up.notify_waiters();
-        }
+        self.0.ended.notify_waiters();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
