@@ -40,6 +40,8 @@ pub const REASON_BYTES: usize = 2 * 1024;
 pub const SCAN_ROWS: usize = 1_000;
 /// Rows, jobs, objects or dead letters in one page of a listing.
 pub const PAGE_ITEMS: usize = 1_000;
+/// Bytes of payloads, results or values in one page of a listing; one item is always given.
+pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Times a turn may be run again for rows that were not in memory.
 pub const TURN_MISSES: u32 = 1_000;
 /// Calls waiting for one object.
