@@ -40,6 +40,8 @@ pub const REASON_BYTES: usize = 2 * 1024;
 pub const SCAN_ROWS: usize = 1_000;
 /// Rows, jobs, objects or dead letters in one page of a listing.
 pub const PAGE_ITEMS: usize = 1_000;
+/// Bytes of payloads, results or values in one page of a listing, or of payloads that one claim hands out; one is always given.
+pub const PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// Times a turn may be run again for rows that were not in memory.
 pub const TURN_MISSES: u32 = 1_000;
 /// Calls waiting for one object.
@@ -56,6 +58,8 @@ pub const EVENT_CRASHES: u32 = 3;
 pub const JOB_RESTARTS: u32 = 10;
 /// How far from now a job may be put off: ten years.
 pub const LATER_MS: i64 = 3_653 * 24 * 60 * 60 * 1000;
+/// Attempts of one job that are remembered, the latest: those that do not count have no end.
+pub const ATTEMPTS_KEPT: u32 = 1_000;
 /// Attempts of a job whose queue says nothing.
 pub const JOB_ATTEMPTS: u32 = 3;
 /// How long a reply is kept for its idempotency key, and a resolved ticket for whoever asks.

@@ -6,7 +6,7 @@
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::{Change, Changes};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -142,6 +142,17 @@ impl Feed {
     /// Where a reader begins that wants only what comes.
     pub(crate) fn head(&self) -> Cursor {
         Cursor(self.ring().next())
+    }
+
+    /// Objects that changed lately, the latest first, each once.
+    pub(crate) fn changed_objects(&self, most: usize) -> Vec<ObjectKey> {
+        let ring = self.ring();
+        let mut seen = BTreeSet::new();
+        let changed = ring.entries.iter().rev().filter_map(|entry| match entry.change() {
+            Change::Object { object, .. } => Some(object),
+            Change::Job(_) | Change::Queue { .. } | Change::Dead { .. } | Change::DeadGone { .. } => None,
+        });
+        changed.filter(|object| seen.insert(*object)).take(most).cloned().collect()
     }
 
     /// The cursor as text, for `Last-Event-ID`.

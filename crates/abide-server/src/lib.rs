@@ -29,6 +29,7 @@ mod path;
 mod patience;
 mod places;
 mod poll;
+mod rendered;
 mod role;
 mod route;
 mod router;

@@ -87,6 +87,16 @@ impl Routes {
         self.on(MethodFilter::OPTIONS, RouteInfo { method: "OPTIONS", path, role, does }, handler)
     }
 
+    /// Answers at a path that says the same as that of a route in other words. No document has it.
+    pub(crate) fn also_get<H, T>(self, path: &'static str, role: Role, handler: H) -> Routes
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        let answers = on(MethodFilter::GET, Gate { role, handler });
+        Routes { router: self.router.route(path, answers), ..self }
+    }
+
     /// These and those.
     pub(crate) fn and(mut self, other: Routes) -> Routes {
         self.table.extend(other.table);

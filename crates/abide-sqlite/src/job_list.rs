@@ -11,8 +11,10 @@ use crate::reader::Snapshot;
 use abide_core::job::{JobId, JobState};
 use abide_core::name::QueueName;
 use abide_core::object::ObjectKey;
+use abide_core::row::prefix_end;
 use abide_core::time::Time;
 use abide_store::view::{JobFacts, JobFilter, JobPage, TimeRange};
+use rusqlite::types::Value;
 use std::collections::BinaryHeap;
 
 /// Jobs that are looked at for one page.
@@ -41,6 +43,10 @@ const OFFERED_OF_KIND: &str = "SELECT id FROM jobs INDEXED BY jobs_offered
      WHERE queue = ?1 AND kind = ?3 AND state = 'ready' AND parked_on IS NULL LIMIT ?2";
 const PARKED: &str = "SELECT id FROM jobs INDEXED BY jobs_parked WHERE parked_on > '' LIMIT ?1";
 const LEASED: &str = "SELECT id FROM jobs INDEXED BY jobs_leased WHERE lease_expires_at > 0 LIMIT ?1";
+
+/// Text is less than a blob, so an empty blob is past all keys.
+const OF_KEYS: &str =
+    "SELECT id FROM jobs INDEXED BY jobs_by_key WHERE unique_key >= ?1 AND unique_key < ?2 LIMIT ?3";
 
 const FACTS: &str =
     "SELECT state, queue, kind, owner_kind, owner_name, limit_keys, unique_key, created_at, finished_at
@@ -121,11 +127,8 @@ impl Snapshot<'_> {
     }
 
     fn page(&self, found: &[i64], next: Option<i64>) -> Outcome<JobPage> {
-        let mut jobs = Vec::with_capacity(found.len());
-        for id in found {
-            jobs.extend(self.job_without_attempts(JobId(*id))?);
-        }
-        Ok(JobPage { jobs, next: next.map(JobId) })
+        let views = found.iter().filter_map(|id| self.job_without_attempts(JobId(*id)).transpose());
+        JobPage::of(views, next.map(JobId))
     }
 
     fn passes(&self, id: i64, filter: &JobFilter) -> Outcome<bool> {
@@ -159,6 +162,9 @@ impl Snapshot<'_> {
 
     /// Where the jobs of a filter are looked for.
     fn walks(&self, filter: &JobFilter, ids: Ids) -> Outcome<Vec<Walk>> {
+        if let Some(few) = self.of_few_keys(filter)? {
+            return Ok(vec![Walk::found(few, ids)]);
+        }
         if let Some(owner) = &filter.owner {
             return Ok(vec![Walk::of(Range::OfOwner(owner.clone()), ids)]);
         }
@@ -237,6 +243,16 @@ impl Snapshot<'_> {
                 return Ok(None);
             }
         }
+        Ok(Some(few).filter(|few| few.len() <= LOOKS))
+    }
+
+    /// All jobs whose unique keys begin as the filter says, if they are few.
+    fn of_few_keys(&self, filter: &JobFilter) -> Outcome<Option<Vec<i64>>> {
+        let Some(prefix) = filter.unique_prefix.as_deref().filter(|prefix| !prefix.is_empty()) else {
+            return Ok(None);
+        };
+        let end = prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
+        let few = self.db.all(OF_KEYS, (prefix, end, at_most(LOOKS + 1)), |row| row.int(0))?;
         Ok(Some(few).filter(|few| few.len() <= LOOKS))
     }
 

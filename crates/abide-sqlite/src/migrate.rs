@@ -9,12 +9,13 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i64 = 0x4162_6964;
 
 /// Step `n` takes schema `n` to `n + 1`.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003.sql"),
     include_str!("migrations/0004.sql"),
     include_str!("migrations/0005.sql"),
+    include_str!("migrations/0006.sql"),
 ];
 
 /// The newest schema this program knows.

@@ -74,6 +74,7 @@ impl Snapshot<'_> {
             Read::Objects { kind, after, limit } => {
                 Answer::Objects(self.objects(kind.as_ref(), after.as_ref(), *limit)?)
             }
+            Read::NewestObjects { limit } => Answer::Objects(self.newest_objects(*limit)?),
             Read::Object(key) => Answer::Object(self.object(key)?),
             Read::Dead { after, limit } => Answer::Dead(self.dead(*after, *limit)?),
             Read::Workers => Answer::Workers(crate::workers::load(&self.db)?),

@@ -24,6 +24,10 @@ const OBJECTS_AFTER: &str =
 const OBJECTS_OF_KIND: &str =
     "SELECT kind, name, incarnation, version, log_head, created_at, turn_at FROM objects
      WHERE kind = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
+/// Lives are numbered as they begin.
+const NEWEST_OBJECTS: &str =
+    "SELECT kind, name, incarnation, version, log_head, created_at, turn_at FROM objects
+     WHERE incarnation > 0 ORDER BY incarnation DESC LIMIT ?1";
 const OBJECT: &str = "SELECT kind, name, incarnation, version, log_head, created_at, turn_at FROM objects
      WHERE kind = ?1 AND name = ?2";
 const ALARMS_OF: &str = "SELECT name, at FROM alarms WHERE incarnation = ?1 ORDER BY name";
@@ -67,6 +71,10 @@ impl Snapshot<'_> {
                 self.db.all(OBJECTS_OF_KIND, (kind.as_str(), name, at_most(limit)), decode_object)
             }
         }
+    }
+
+    pub(crate) fn newest_objects(&self, limit: usize) -> Outcome<Vec<ObjectView>> {
+        self.db.all(NEWEST_OBJECTS, [at_most(limit)], decode_object)
     }
 
     pub(crate) fn object(&self, key: &ObjectKey) -> Outcome<Option<ObjectView>> {

@@ -101,6 +101,11 @@ pub enum Read {
         /// How many.
         limit: usize,
     },
+    /// Objects for people, those first that began last.
+    NewestObjects {
+        /// How many.
+        limit: usize,
+    },
     /// One object for people.
     Object(ObjectKey),
     /// Dead letters of objects, oldest first.
@@ -147,7 +152,7 @@ pub enum Answer {
     Queues(Vec<QueueView>),
     /// To [`Read::Limits`].
     Limits(Vec<LimitView>),
-    /// To [`Read::Objects`].
+    /// To [`Read::Objects`] and [`Read::NewestObjects`].
     Objects(Vec<ObjectView>),
     /// To [`Read::Object`].
     Object(Option<ObjectView>),

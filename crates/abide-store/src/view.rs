@@ -3,6 +3,7 @@
 use abide_core::job::{Attempt, JobId, JobState, Owner};
 use abide_core::json::Json;
 use abide_core::limit::{Blocked, LimitPolicy};
+use abide_core::limits::PAGE_BYTES;
 use abide_core::log::Seq;
 use abide_core::name::{AlarmName, JobKind, LimitKey, QueueName, UniqueKey, WorkerId};
 use abide_core::object::{Incarnation, ObjectKey, Version};
@@ -65,6 +66,14 @@ pub struct JobView {
     /// Every attempt that ended; left out if none did. Empty in listings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
+}
+
+impl JobView {
+    /// Bytes of what workers and clients wrote into it.
+    fn bytes(&self) -> usize {
+        let written = [self.progress.as_ref(), self.result.as_ref()].into_iter().flatten().map(Json::len);
+        self.payload.len() + written.sum::<usize>()
+    }
 }
 
 /// Which jobs to list: newest first.
@@ -160,8 +169,29 @@ pub struct JobPage {
     /// The jobs, newest first.
     pub jobs: Vec<JobView>,
     /// Give this as `before` for the next page; none if this is the last. A page may end early, even without a job, so
-    /// that it ends in time.
+    /// that it ends in time, or because its jobs are large.
     pub next: Option<JobId>,
+}
+
+impl JobPage {
+    /// The page that has all of `jobs` and goes on at `next`; a shorter one if they have more than [`PAGE_BYTES`].
+    pub fn of<E>(
+        jobs: impl IntoIterator<Item = Result<JobView, E>>,
+        next: Option<JobId>,
+    ) -> Result<JobPage, E> {
+        let mut page = JobPage { jobs: Vec::new(), next };
+        let mut bytes = 0;
+        for view in jobs {
+            let view = view?;
+            bytes += view.bytes();
+            if let Some(last) = page.jobs.last().filter(|_| bytes > PAGE_BYTES) {
+                page.next = Some(last.job);
+                break;
+            }
+            page.jobs.push(view);
+        }
+        Ok(page)
+    }
 }
 
 /// A queue.

@@ -10,6 +10,7 @@ use abide_core::why::Cause;
 use abide_downloads::{Artifact, Downloads, register};
 use abide_engine::clock::SystemClock;
 use abide_engine::{Engine, EngineOptions, JobContext, Registry, Worker};
+use abide_fetch::reason::{Class, Reason};
 use abide_fetch::testing::{Act, Request, Server, head, redirect, reply};
 use abide_fetch::{FetchOptions, Fetcher, Guard, Reach};
 use abide_store::memory::MemoryStore;
@@ -22,6 +23,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::{mpsc, watch};
+
+#[test]
+fn every_reason_is_documented_with_what_becomes_of_the_job() {
+    let docs = include_str!("../../../../docs/queue.md");
+    for reason in Reason::ALL {
+        let becomes = match reason.class() {
+            Class::Done => "done",
+            Class::Skipped => "skipped",
+            Class::Retryable => "is tried again",
+            Class::Final => "failed",
+        };
+        let row = format!("| `{reason}` | {becomes} | ");
+        assert!(docs.contains(&row), "docs/queue.md has no row {row}");
+    }
+}
 
 fn start(store: &MemoryStore, dir: &Path) -> Engine {
     start_with(store, |fetcher| Downloads::new(fetcher, dir, 0))

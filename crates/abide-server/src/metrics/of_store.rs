@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// Limits and dead letters that are looked at.
 const LOOKS: usize = 1_000;
+/// Dead letters that are read at a time.
+const LETTERS_AT_A_TIME: usize = 32;
 
 /// Families of what is in the store.
 pub(super) async fn families(engine: &Engine) -> Result<Vec<Family>, ApiError> {
@@ -21,14 +23,28 @@ pub(super) async fn families(engine: &Engine) -> Result<Vec<Family>, ApiError> {
     let Answer::Limits(limits) = engine.read(Read::Limits { after: None, limit: LOOKS }).await? else {
         unreachable!("the store answers about limits in kind")
     };
-    let Answer::Dead(dead) = engine.read(Read::Dead { after: None, limit: LOOKS }).await? else {
-        unreachable!("the store answers about dead letters in kind")
-    };
     let mut families = of_queues(&queues).to_vec();
     families.extend(of_limits(&limits));
     let help = "Dead letters of objects that are kept; counted up to 1,000.";
-    families.push(Family::single("abide_dead_letters", Sort::Gauge, help, dead.len() as u64));
+    families.push(Family::single("abide_dead_letters", Sort::Gauge, help, dead_letters(engine).await?));
     Ok(families)
+}
+
+/// How many dead letters there are, up to so many. A few are read at a time, since they may be large.
+async fn dead_letters(engine: &Engine) -> Result<u64, ApiError> {
+    let (mut count, mut after) = (0, None);
+    while count < LOOKS {
+        let limit = LETTERS_AT_A_TIME.min(LOOKS - count);
+        let Answer::Dead(letters) = engine.read(Read::Dead { after, limit }).await? else {
+            unreachable!("the store answers about dead letters in kind")
+        };
+        count += letters.len();
+        match letters.last() {
+            Some(last) if letters.len() == limit => after = Some(last.id),
+            Some(_) | None => break,
+        }
+    }
+    Ok(count as u64)
 }
 
 fn of_queues(queues: &[QueueView]) -> [Family; 4] {

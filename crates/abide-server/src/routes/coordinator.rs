@@ -25,6 +25,7 @@ pub(crate) fn routes() -> Routes {
     use Role::{Anyone, Operate, Read};
     Routes::new()
         .get("/coordinator/{name}", Read, "whether a coordinator is there", status)
+        .also_get("/coordinator/{name}/", Read, status)
         .get("/coordinator/{name}/queue", Read, "its work items, oldest first", queue)
         .post("/coordinator/{name}/queue", Operate, "submit a message", submit)
         .get("/coordinator/{name}/queue/{work_id}", Read, "a work item", item)
@@ -39,6 +40,7 @@ pub(crate) fn routes() -> Routes {
         .get("/coordinator/{name}/stats", Read, "how many work items there are in each status", stats)
         .post("/coordinator/{name}/clear", Operate, "forget all work items and stop what is under way", clear)
         .get("/processor/{name}", Read, "whether a processor is there", processor_status)
+        .also_get("/processor/{name}/", Read, processor_status)
         .get("/processor/{name}/stats", Read, "how many work items it has processed", processor_stats)
 }
 

@@ -11,6 +11,7 @@ use crate::path::At;
 use abide_core::dead::{DeadEvent, DeadId, DeadLetter};
 use abide_core::event::Sender;
 use abide_core::json::Json as JsonText;
+use abide_core::limits::PAGE_BYTES;
 use abide_core::name::{AlarmName, Kind, Name};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::Time;
@@ -54,6 +55,8 @@ impl EventWord {
 
 /// Dead letters that are looked at for a page.
 const LOOKS: usize = 1_000;
+/// And that are read at a time: the bytes of a page are counted as it grows.
+const LETTERS_AT_A_TIME: usize = 32;
 
 #[derive(Serialize)]
 pub(crate) struct DeadPage {
@@ -97,7 +100,7 @@ impl From<DeadLetter> for LetterDocument {
     }
 }
 
-/// Dead letters, oldest first. A page of few among many may have fewer than there are.
+/// Dead letters, oldest first. A page of few among many, or of large ones, may have fewer than there are.
 pub(crate) async fn list(
     State(app): State<App>,
     caller: Caller,
@@ -130,20 +133,42 @@ async fn matching(app: &App, params: &ListParams) -> Result<(Vec<DeadLetter>, Op
             && params.name.as_ref().is_none_or(|name| *name == letter.object.name)
             && params.event.is_none_or(|event| event == EventWord::of(&letter.event))
     };
-    let read = Read::Dead { after: params.after.map(DeadId), limit: LOOKS };
-    let Answer::Dead(looked) = app.read(read).await? else {
-        unreachable!("the store answers about dead letters in kind")
-    };
-    let mut next = page::next(&looked, LOOKS, |last| last.id);
-    let mut found = Vec::new();
-    for letter in looked.into_iter().filter(passes) {
-        if found.len() == limit {
-            next = found.last().map(|last: &DeadLetter| last.id);
-            break;
+    let mut after = params.after.map(DeadId);
+    let (mut found, mut bytes, mut looked) = (Vec::new(), 0, 0);
+    while looked < LOOKS {
+        let letters = some(app, after).await?;
+        let are_last = letters.len() < LETTERS_AT_A_TIME;
+        for letter in letters {
+            let id = letter.id;
+            if passes(&letter) {
+                bytes += bytes_of(&letter);
+                if found.len() == limit || (bytes > PAGE_BYTES && !found.is_empty()) {
+                    return Ok((found, after));
+                }
+                found.push(letter);
+            }
+            (after, looked) = (Some(id), looked + 1);
         }
-        found.push(letter);
+        if are_last {
+            return Ok((found, None));
+        }
     }
-    Ok((found, next))
+    Ok((found, after))
+}
+
+/// The first dead letters after one.
+async fn some(app: &App, after: Option<DeadId>) -> Result<Vec<DeadLetter>, ApiError> {
+    match app.read(Read::Dead { after, limit: LETTERS_AT_A_TIME }).await? {
+        Answer::Dead(letters) => Ok(letters),
+        other => unreachable!("the store answered about dead letters with {other:?}"),
+    }
+}
+
+fn bytes_of(letter: &DeadLetter) -> usize {
+    match &letter.event {
+        DeadEvent::Message { body, .. } | DeadEvent::Outcome { body } => body.len(),
+        DeadEvent::Alarm { .. } | DeadEvent::Entries { .. } => 0,
+    }
 }
 
 #[derive(Serialize)]

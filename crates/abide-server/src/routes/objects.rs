@@ -13,10 +13,11 @@ use crate::routes::tickets;
 use crate::wait::Wait;
 use abide_core::commit::Reply;
 use abide_core::json::Json as JsonText;
-use abide_core::limits::SCAN_ROWS;
+use abide_core::limits::{PAGE_BYTES, SCAN_ROWS};
 use abide_core::log::{LogEntry, Seq};
 use abide_core::name::{AlarmName, IdempotencyKey, Kind, Name};
 use abide_core::object::{Incarnation, ObjectKey, Version};
+use abide_core::row::Row;
 use abide_core::time::Time;
 use abide_engine::Call;
 use abide_engine::object::Exposure;
@@ -29,8 +30,16 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Objects that changed lately which are looked at one by one.
+const CHANGED: usize = 100;
+
+/// Rows that are read at a time for a page: its bytes are counted as it grows.
+const ROWS_AT_A_TIME: usize = 32;
 
 /// Calls an object of a kind that is exposed.
 pub(crate) async fn call(
@@ -82,6 +91,7 @@ pub(crate) struct ListParams {
     kind: Option<Kind>,
     after: Option<String>,
     limit: Option<usize>,
+    recent: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -129,12 +139,42 @@ pub(crate) async fn list(
     Params(params): Params<ListParams>,
 ) -> Result<Json<ObjectPage>, ApiError> {
     let limit = page::items(params.limit)?;
+    if params.recent == Some(true) {
+        if params.kind.is_some() || params.after.is_some() {
+            return Err(ApiError::bad(
+                "recent objects are of every kind and on one page: give no kind, no after",
+            ));
+        }
+        return recent(&app, limit).await;
+    }
     let after = params.after.map(|after| after.parse()).transpose()?;
     let Answer::Objects(objects) = app.read(Read::Objects { kind: params.kind, after, limit }).await? else {
         unreachable!("the store answers about objects in kind")
     };
     let next = page::next(&objects, limit, |last| last.object.to_string());
     Ok(Json(ObjectPage { objects: objects.into_iter().map(ObjectDocument::listed).collect(), next }))
+}
+
+/// Objects that changed or began last, the latest first. What changed before this server started, and began before others,
+/// is not among them: nothing keeps objects in the order of their changes.
+async fn recent(app: &App, limit: usize) -> Result<Json<ObjectPage>, ApiError> {
+    let Answer::Objects(mut objects) = app.read(Read::NewestObjects { limit }).await? else {
+        unreachable!("the store answers about objects in kind")
+    };
+    let known: BTreeSet<ObjectKey> = objects.iter().map(|view| view.object.clone()).collect();
+    for changed in app.feed().changed_objects(limit.min(CHANGED)) {
+        if known.contains(&changed) {
+            continue;
+        }
+        let Answer::Object(view) = app.read(Read::Object(changed)).await? else {
+            unreachable!("the store answers about an object in kind")
+        };
+        objects.extend(view);
+    }
+    objects.sort_by_key(|view| Reverse(view.updated_at));
+    objects.truncate(limit);
+    let objects = objects.into_iter().map(ObjectDocument::listed).collect();
+    Ok(Json(ObjectPage { objects, next: None }))
 }
 
 /// One object with its alarms.
@@ -176,7 +216,7 @@ pub(crate) struct RowDocument {
     value: JsonText,
 }
 
-/// An object's rows in order of their keys.
+/// An object's rows in order of their keys. A page of large ones may have fewer than were asked for.
 pub(crate) async fn rows(
     State(app): State<App>,
     caller: Caller,
@@ -184,23 +224,61 @@ pub(crate) async fn rows(
     Params(params): Params<RowParams>,
 ) -> Result<Json<RowPage>, ApiError> {
     may_look_into(&object, caller)?;
-    let limit = page::items(params.limit)?.min(SCAN_ROWS);
-    let scan = Want::Scan { prefix: params.prefix, after: params.after, limit };
+    let RowParams { prefix, after, limit } = params;
+    let limit = page::items(limit)?.min(SCAN_ROWS);
+    let scan = |after, had: usize| Want::Scan {
+        prefix: prefix.clone(),
+        after,
+        limit: (limit - had).min(ROWS_AT_A_TIME),
+    };
+    let Part { version, mut rows, mut is_end } = part(&app, &object, scan(after, 0)).await?;
+    while !is_end && rows.len() < limit && fitting(&rows) == rows.len() {
+        let last = rows.last().map(|(key, _)| key.clone());
+        let more = part(&app, &object, scan(last, rows.len())).await?;
+        // A page is of one version: what has changed since is on the next.
+        if more.version != version {
+            break;
+        }
+        rows.extend(more.rows);
+        is_end = more.is_end;
+    }
+    if fitting(&rows) < rows.len() {
+        rows.truncate(fitting(&rows));
+        is_end = false;
+    }
+    let next = rows.last().filter(|_| !is_end).map(|(key, _)| key.clone());
+    let document =
+        |(key, row): (String, Row)| RowDocument { key, schema: row.schema, value: shown(row.value, caller) };
+    Ok(Json(RowPage { version, rows: rows.into_iter().map(document).collect(), next }))
+}
+
+/// Some of an object's rows, as they were together.
+struct Part {
+    version: Version,
+    rows: Vec<(String, Row)>,
+    is_end: bool,
+}
+
+async fn part(app: &App, object: &ObjectKey, scan: Want) -> Result<Part, ApiError> {
     let load = Load { object: object.clone(), wants: vec![scan], reply_for: None };
     let Answer::Load(loaded) = app.read(Read::Load(load)).await? else {
         unreachable!("the store answers a load in kind")
     };
-    let Some(header) = loaded.header else { return Err(unknown(&object)) };
+    let Some(header) = loaded.header else { return Err(unknown(object)) };
     let Some(Got::Scan { rows, end }) = loaded.got.into_iter().next() else {
         unreachable!("the store answers a scan with rows")
     };
-    let next = rows.last().filter(|_| !end).map(|(key, _)| key.clone());
-    let document = |(key, row): (String, abide_core::row::Row)| RowDocument {
-        key,
-        schema: row.schema,
-        value: shown(row.value, caller),
-    };
-    Ok(Json(RowPage { version: header.version, rows: rows.into_iter().map(document).collect(), next }))
+    Ok(Part { version: header.version, rows, is_end: end })
+}
+
+/// How many of the rows make a page; one always does.
+fn fitting(rows: &[(String, Row)]) -> usize {
+    let mut bytes = 0;
+    let fit = rows.iter().take_while(|(_, row)| {
+        bytes += row.value.len();
+        bytes <= PAGE_BYTES
+    });
+    fit.count().max(1).min(rows.len())
 }
 
 /// Which entries to list.

@@ -1,7 +1,12 @@
-//! `/`: the page for people. It is the same for everybody; what it shows it asks for with the visitor's token.
+//! `/`: the page for people. For who may read, what is so now stands in it; what comes, and whatever a visitor's token allows,
+//! its script asks for.
 
+use crate::access::{Caller, enough};
+use crate::app::App;
+use crate::rendered::rendered;
 use crate::role::Role;
 use crate::route::Routes;
+use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
@@ -11,6 +16,8 @@ const SCRIPT: &str = include_str!("../web/app.js");
 const LINKS_SCRIPT: &str = include_str!("../web/links.js");
 const COLLECTIONS_SCRIPT: &str = include_str!("../web/collections.js");
 const BATCHES_SCRIPT: &str = include_str!("../web/batches.js");
+
+const HTML: &str = "text/html; charset=utf-8";
 
 /// Nothing but what this server gives out, and in no frame. Links show pictures of their sites, which do not hear from where.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob: http: https:; \
@@ -27,8 +34,16 @@ pub(crate) fn routes() -> Routes {
         .get("/assets/batches.js", Role::Anyone, "its script for batches", batches_script)
 }
 
-async fn index() -> Response {
-    with_headers("text/html; charset=utf-8", INDEX)
+async fn index(State(app): State<App>, caller: Caller) -> Response {
+    let page = match enough(caller, Role::Read) {
+        Ok(()) => rendered(INDEX, &app, caller).await.ok(),
+        Err(_) => None,
+    };
+    match page {
+        Some(page) => ([(header::CACHE_CONTROL, "no-store")], with_headers(HTML, page)).into_response(),
+        // Its script shows what there is, or why there is nothing.
+        None => with_headers(HTML, INDEX),
+    }
 }
 
 async fn style() -> Response {
@@ -51,7 +66,7 @@ async fn batches_script() -> Response {
     with_headers("text/javascript; charset=utf-8", BATCHES_SCRIPT)
 }
 
-fn with_headers(media: &'static str, text: &'static str) -> Response {
+fn with_headers(media: &'static str, text: impl IntoResponse) -> Response {
     let headers = [
         (header::CONTENT_TYPE, media),
         (header::CONTENT_SECURITY_POLICY, POLICY),

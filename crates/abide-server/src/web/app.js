@@ -174,9 +174,8 @@ const recent = new Map();
 
 async function showObjects() {
   if (!recent.size) {
-    const { objects } = await ask("/v1/objects?limit=1000");
-    objects.sort((a, b) => a.updated_at - b.updated_at);
-    for (const { kind, name, version, updated_at: at } of objects.slice(-200)) recent.set(`${kind}/${name}`, { version, at });
+    const { objects } = await ask("/v1/objects?recent=true&limit=200");
+    for (const { kind, name, version, updated_at: at } of objects.reverse()) recent.set(`${kind}/${name}`, { version, at });
   }
   const rows = [...recent].sort((a, b) => b[1].at - a[1].at).slice(0, 20).map(([key, { version, at }]) =>
     el("li", { data: { object: key } }, el("div", { className: "head" }, el("h3", {}, key),

@@ -28,6 +28,10 @@ fn an_item_goes_through_either_mode() {
     let server = Server::start();
     assert_eq!(server.ok("GET /coordinator/main", ""), json!({ "status": "CoordinatorDo ready" }));
     assert_eq!(server.ok("GET /processor/main", ""), json!({ "status": "ProcessorDo ready" }));
+    for line in ["GET /coordinator/main", "GET /processor/main"] {
+        // A client puts the spec's `/` behind where the coordinator is.
+        assert_eq!(server.ok(&format!("{line}/"), ""), server.ok(line, ""));
+    }
     let queued = submit(&server, &json!({ "message": "a", "delay": 20, "priority": 3 }));
     let direct = submit(&server, &json!({ "message": "b", "delay": 30, "mode": "direct" }));
     let items = finished(&server, 2);
@@ -159,6 +163,9 @@ fn a_result_needs_the_proof_of_its_attempt_or_the_role_operate() {
         assert!(reply.status < 300, "{line}: {reply}");
         reply.json()
     };
+    for line in ["GET /coordinator/main/", "GET /processor/main/"] {
+        assert_eq!(server.ask(line, "").status, 401, "{line}");
+    }
     ok("POST /v1/queues/work-queue/pause", "");
     let reader = ok("POST /v1/tokens", r#"{"role":"read"}"#)["token"].as_str().unwrap().to_owned();
     let made = ok("POST /coordinator/main/queue", r#"{"message":"a","delay":0}"#);

@@ -61,6 +61,30 @@ fn dead_letters_are_listed_replayed_and_dropped() {
 }
 
 #[test]
+fn large_dead_letters_make_short_pages() {
+    let mut store = MemoryStore::new();
+    let large = json!("x".repeat(256 * 1024 - 2)).to_string();
+    for number in 0..70 {
+        bury(&mut store, if number % 2 == 0 { "even" } else { "odd" }, &large, "too large");
+    }
+    let server = Server::on(store, MachineOptions::default());
+    for (filter, expected) in [("", vec![16, 16, 16, 16, 6]), ("&kind=odd", vec![16, 16, 3])] {
+        let (mut pages, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = server.ok(&format!("GET /v1/dead?limit=1000{filter}{after}"), "");
+            pages.push(page["dead"].as_array().unwrap().len());
+            match page["next"].as_i64() {
+                Some(next) => after = format!("&after={next}"),
+                None => break,
+            }
+        }
+        assert_eq!(pages, expected, "{filter}");
+    }
+    let metrics = server.ask("GET /metrics", "").body;
+    assert!(metrics.contains("\nabide_dead_letters 70\n"), "{metrics}");
+}
+
+#[test]
 fn what_dead_letters_of_an_organization_are_about_is_for_admins_alone() {
     let mut store = MemoryStore::new();
     for kind in ["sync", "links", "apikey"] {

@@ -20,6 +20,7 @@ mod metrics;
 mod objects;
 mod openapi;
 mod organizer;
+mod page;
 mod queues;
 mod remote;
 mod server;

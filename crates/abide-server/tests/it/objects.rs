@@ -1,6 +1,9 @@
 //! What objects hold, for people.
 
+use crate::events::until;
 use crate::server::Server;
+use abide_engine::machine::MachineOptions;
+use abide_store::memory::MemoryStore;
 use serde_json::{Value, json};
 
 #[test]
@@ -19,6 +22,30 @@ fn objects_are_listed_by_kind_and_name() {
     }
     assert_eq!(names, [json!("a"), json!("b/b"), json!("c")]);
     assert_eq!(server.ok("GET /v1/objects?kind=other", ""), json!({ "objects": [], "next": null }));
+}
+
+#[test]
+fn objects_that_changed_or_began_last_are_listed_first() {
+    let store = MemoryStore::new();
+    let names = |server: &Server, limit: u32| -> Vec<Value> {
+        let page = server.ok(&format!("GET /v1/objects?recent=true&limit={limit}"), "");
+        page["objects"].as_array().unwrap().iter().map(|object| object["name"].clone()).collect()
+    };
+    let server = Server::on(store.clone(), MachineOptions::default());
+    for name in ["a", "b", "c"] {
+        server.ok(&format!("POST /v1/objects/toy/{name}/call"), r#"{"add":1}"#);
+    }
+    // The feed, which hears of it, is a little behind the reply, and both may be within a millisecond.
+    until(&server, "", || {
+        server.ok("POST /v1/objects/toy/a/call", r#"{"add":1}"#);
+        names(&server, 1) == [json!("a")]
+    });
+    assert_eq!(server.ask("GET /v1/objects?recent=true&kind=toy", "").status, 400);
+    drop(server);
+    let again = Server::on(store, MachineOptions::default());
+    let mut began_last = names(&again, 2);
+    began_last.sort_by_key(Value::to_string);
+    assert_eq!(began_last, [json!("b"), json!("c")], "what changed before is not known any more");
 }
 
 #[test]
@@ -49,6 +76,33 @@ fn rows_are_paged_by_prefix() {
     let page = server.ok("GET /v1/objects/toy/a/rows", "");
     assert_eq!(page["rows"].as_array().unwrap().len(), 4);
     assert_eq!(server.ask("GET /v1/objects/toy/nobody/rows", "").status, 404);
+}
+
+#[test]
+fn large_rows_make_short_pages() {
+    let server = Server::start();
+    let fill = |prefix: &str, count: usize, bytes: usize| {
+        let call = json!({ "fill": [prefix, count, bytes] }).to_string();
+        server.ok("POST /v1/objects/toy/a/call", &call);
+    };
+    // Each is a sixteenth of a page; a call may bring fifteen of them.
+    for prefix in ["a/", "b/", "c/"] {
+        fill(prefix, 15, 256 * 1024);
+    }
+    fill("d/", 200, 9);
+    let (mut pages, mut keys, mut after) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let page = server.ok(&format!("GET /v1/objects/toy/a/rows?limit=1000{after}"), "");
+        let rows = page["rows"].as_array().unwrap();
+        pages.push(rows.len());
+        keys.extend(rows.iter().map(|row| row["key"].as_str().unwrap().to_owned()));
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(pages, [16, 16, 213]);
+    assert!(keys.is_sorted() && keys.len() == 245);
 }
 
 #[test]

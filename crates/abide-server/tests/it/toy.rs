@@ -24,6 +24,8 @@ pub(crate) enum Do {
     Add(i64),
     /// Puts rows.
     Put(Vec<String>),
+    /// Puts so many rows with values of so many bytes under keys that begin so.
+    Fill(String, usize, usize),
     /// Appends to its log.
     Append(Value),
     /// Sets an alarm.
@@ -91,6 +93,12 @@ impl Object for Toy {
                     turn.put(key, key)?;
                 }
                 json!(keys.len())
+            }
+            Do::Fill(prefix, count, bytes) => {
+                for number in 0..count {
+                    turn.put(&format!("{prefix}{number:03}"), &"x".repeat(bytes - 2))?;
+                }
+                json!(count)
             }
             Do::Append(value) => json!(turn.append(&value)?),
             Do::Alarm(name, at) => {

@@ -5,7 +5,7 @@ use crate::jobs::job::{self, Carried, Job, Rank, Running, Stream, impossible, jo
 use crate::writer::Writer;
 use abide_core::job::{JobEvent, JobId, Lease, LeaseRef, LeaseToken};
 use abide_core::limit::Room;
-use abide_core::limits::CLAIM_LOOKS;
+use abide_core::limits::{CLAIM_LOOKS, PAGE_BYTES};
 use abide_core::name::{IdempotencyKey, LimitKey, QueueName};
 use abide_core::time::{Time, earliest};
 use abide_store::write::{Claim, Claimed, Renewal};
@@ -35,16 +35,21 @@ impl Writer<'_> {
         }
         let mut heads = self.heads(claim)?;
         let mut leases = Vec::new();
-        let mut looks = 0;
+        let (mut looks, mut bytes) = (0, 0);
         while leases.len() < claim.max
             && looks < CLAIM_LOOKS
+            && bytes < PAGE_BYTES
             && let Some((rank, stream)) = self.best(&mut heads)?
         {
             looks += 1;
             let Some(job) = self.held.offers.get(&stream, &rank).cloned() else { break };
             match self.first_full_key(&job)? {
                 Some(key) => self.park_offered(job, key)?,
-                None => leases.push(self.lease(job, claim)?),
+                None => {
+                    let lease = self.lease(job, claim)?;
+                    bytes += lease.payload.len();
+                    leases.push(lease);
+                }
             }
             // Whatever was brought forward meanwhile is of the same stream.
             let wanted = claim.max - leases.len();

@@ -3,6 +3,7 @@
 use crate::db::Db;
 use crate::error::Outcome;
 use abide_core::job::{Attempt, JobId};
+use abide_core::limits::ATTEMPTS_KEPT;
 use rusqlite::ToSql;
 
 /// Attempts that ended and are not written yet.
@@ -28,8 +29,14 @@ const ADD_TOGETHER: &str = insert!(
      (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?)"
 );
 
+const FORGET: &str = "DELETE FROM job_attempts WHERE job = ?1 AND attempt <= ?2";
+
 impl History {
+    /// Adds one. What is not remembered any more goes.
     pub(crate) fn add(&mut self, db: &Db<'_>, job: JobId, attempt: Attempt) -> Outcome<()> {
+        if attempt.attempt > ATTEMPTS_KEPT {
+            db.run(FORGET, (job.0, attempt.attempt - ATTEMPTS_KEPT))?;
+        }
         self.ended.push((job, attempt));
         if self.ended.len() < TOGETHER {
             return Ok(());

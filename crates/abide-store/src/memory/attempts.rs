@@ -5,7 +5,7 @@ use super::state::State;
 use crate::write::{Began, Begin, Finished, LeaseLost, Renewal, Woken};
 use abide_core::job::{Attempt, AttemptEnd, AttemptWord, Finish, JobEvent, JobId, JobState, LeaseRef};
 use abide_core::json::Json;
-use abide_core::limits::cut_reason;
+use abide_core::limits::{ATTEMPTS_KEPT, cut_reason};
 use abide_core::name::LimitKey;
 use abide_core::object::Life;
 use abide_core::seed::Seed;
@@ -189,6 +189,9 @@ impl State {
             end: word,
             reason: reason.clone(),
         });
+        if job.attempts.len() > ATTEMPTS_KEPT as usize {
+            job.attempts.remove(0);
+        }
         woken.moves.push(job.moved(Some(job.state), next.state, Some(word), running.started_at));
         job.move_to(&next, now);
         if next.state != JobState::Cancelled {

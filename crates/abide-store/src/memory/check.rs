@@ -5,6 +5,7 @@ use super::lanes::{LaneId, LaneJobs, Lanes, Place};
 use super::state::State;
 use abide_core::job::{JobId, JobState};
 use abide_core::limit::Room;
+use abide_core::limits::ATTEMPTS_KEPT;
 use abide_core::name::LimitKey;
 use abide_core::object::Incarnation;
 use abide_core::time::Time;
@@ -100,9 +101,9 @@ impl State {
         holds(job.result.is_some() == (state == JobState::Done), || {
             format!("job {id} is {state} with a result")
         })?;
-        let attempts = job.attempts.len() + usize::from(runs);
-        holds(attempts == job.attempt as usize, || {
-            format!("job {id} has {attempts} of {} attempts", job.attempt)
+        let over = (job.attempt - u32::from(runs)).min(ATTEMPTS_KEPT);
+        holds(job.attempts.len() == over as usize, || {
+            format!("job {id} remembers {} of {over} attempts", job.attempts.len())
         })
     }
 

@@ -6,7 +6,7 @@ use super::state::State;
 use crate::write::{Claim, Claimed, Woken};
 use abide_core::job::{JobEvent, JobId, Lease, LeaseRef, LeaseToken};
 use abide_core::limit::Room;
-use abide_core::limits::CLAIM_LOOKS;
+use abide_core::limits::{CLAIM_LOOKS, PAGE_BYTES};
 use abide_core::name::{LimitKey, QueueName};
 use abide_core::seed::Seed;
 use abide_core::time::{Time, earliest};
@@ -39,14 +39,18 @@ impl State {
             self.refill_key(&key, woken);
         }
         let mut leases = Vec::new();
-        let mut looks = 0;
-        while leases.len() < claim.max && looks < CLAIM_LOOKS {
+        let (mut looks, mut bytes) = (0, 0);
+        while leases.len() < claim.max && looks < CLAIM_LOOKS && bytes < PAGE_BYTES {
             let Some(id) = self.best_offered(claim) else { break };
             looks += 1;
             let full = self.job(id).limit_keys.iter().find(|key| self.is_full(key)).cloned();
             match full {
                 Some(key) => self.park_offered(id, &key, woken),
-                None => leases.push(self.take(id, claim, woken)),
+                None => {
+                    let lease = self.take(id, claim, woken);
+                    bytes += lease.payload.len();
+                    leases.push(lease);
+                }
             }
         }
         if self.best_offered(claim).is_some() {

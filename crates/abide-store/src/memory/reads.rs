@@ -34,6 +34,7 @@ impl State {
             Read::Objects { kind, after, limit } => {
                 Answer::Objects(self.object_views(kind.as_ref(), after.as_ref(), *limit))
             }
+            Read::NewestObjects { limit } => Answer::Objects(self.newest_object_views(*limit)),
             Read::Object(key) => Answer::Object(self.object_view(key)),
             Read::Dead { after, limit } => {
                 let letters = self.dead.values().filter(|letter| after.is_none_or(|after| letter.id > after));

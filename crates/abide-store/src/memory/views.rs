@@ -8,7 +8,9 @@ use abide_core::name::{Kind, LimitKey, UniqueKey};
 use abide_core::object::ObjectKey;
 use abide_core::queue::QueueCounts;
 use abide_core::time::Time;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 impl Job {
     fn view(&self) -> JobView {
@@ -64,9 +66,10 @@ impl Job {
 impl State {
     pub(super) fn job_page(&self, filter: &JobFilter) -> JobPage {
         let mut rest = self.jobs.values().rev().filter(|job| job.passes(filter));
-        let jobs: Vec<JobView> = rest.by_ref().take(filter.limit).map(Job::view).collect();
-        let next = jobs.last().map(|job| job.job).filter(|_| rest.next().is_some());
-        JobPage { jobs, next }
+        let found: Vec<&Job> = rest.by_ref().take(filter.limit).collect();
+        let next = found.last().map(|job| job.id).filter(|_| rest.next().is_some());
+        let views = found.into_iter().map(|job| Ok::<_, Infallible>(job.view()));
+        JobPage::of(views, next).unwrap_or_else(|never| match never {})
     }
 
     pub(super) fn queue_views(&self) -> Vec<QueueView> {
@@ -118,6 +121,13 @@ impl State {
             .take(limit)
             .map(|(key, object)| object.view(key))
             .collect()
+    }
+
+    pub(super) fn newest_object_views(&self, limit: usize) -> Vec<ObjectView> {
+        let mut views: Vec<ObjectView> = self.objects.iter().map(|(key, object)| object.view(key)).collect();
+        views.sort_by_key(|view| Reverse(view.incarnation));
+        views.truncate(limit);
+        views
     }
 
     pub(super) fn object_view(&self, key: &ObjectKey) -> Option<ObjectView> {

@@ -8,7 +8,7 @@ use abide_core::event::MessageBody;
 use abide_core::job::{
     Attempt, AttemptEnd, AttemptWord, JobId, JobState, Lease, LeaseRef, LeaseToken, NewJob, RetryWish,
 };
-use abide_core::limits::{JOB_RESTARTS, REASON_BYTES};
+use abide_core::limits::{ATTEMPTS_KEPT, JOB_RESTARTS, REASON_BYTES};
 use abide_core::object::Life;
 
 stories![
@@ -33,6 +33,7 @@ stories![
     the_clock_jumped_and_leases_are_granted_again,
     the_owner_hears_of_every_end,
     long_reasons_are_cut,
+    only_the_latest_attempts_are_remembered,
 ];
 
 fn start(p: &mut Probe<'_>, new: NewJob) -> Lease {
@@ -382,4 +383,16 @@ fn long_reasons_are_cut(p: &mut Probe<'_>) {
     let view = p.job(lease.lease.job);
     let cut = Some("é".repeat(REASON_BYTES / 2));
     assert_eq!((&view.reason, &view.attempts[0].reason), (&cut, &cut));
+}
+
+fn only_the_latest_attempts_are_remembered(p: &mut Probe<'_>) {
+    let id = p.enqueue(job());
+    for _ in 0..ATTEMPTS_KEPT + 3 {
+        let lease = p.claims(1, &[id]).remove(0);
+        p.finish(&lease, AttemptEnd::HandedBack);
+    }
+    let view = p.job(id);
+    let remembered: Vec<u32> = view.attempts.iter().map(|attempt| attempt.attempt).collect();
+    assert_eq!(remembered, (4..=ATTEMPTS_KEPT + 3).collect::<Vec<_>>());
+    assert_eq!((view.attempt, view.state), (ATTEMPTS_KEPT + 3, JobState::Ready));
 }

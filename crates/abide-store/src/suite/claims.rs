@@ -4,6 +4,7 @@ use super::probe::{Probe, done, job, json, kind, queue, unique_key, worker};
 use super::stories;
 use crate::write::{Claim, Write, Written};
 use abide_core::job::{JobId, JobState, Lease, LeaseRef, LeaseToken, NewJob};
+use abide_core::limits::PAGE_BYTES;
 use abide_core::name::IdempotencyKey;
 
 stories![
@@ -13,6 +14,7 @@ stories![
     priority_counts_across_queues_and_kinds,
     only_the_queues_and_kinds_asked_for_are_taken,
     a_claim_takes_at_most_what_it_asks_for,
+    a_claim_of_large_jobs_takes_fewer,
     due_jobs_keep_their_time,
     a_claim_says_when_to_ask_again,
     a_claim_makes_due_what_others_wait_for,
@@ -104,6 +106,15 @@ fn a_claim_takes_at_most_what_it_asks_for(p: &mut Probe<'_>) {
     assert_eq!((jobs(&claimed.leases), claimed.more, claimed.next_at), (ids[..2].to_vec(), true, None));
     let claimed = p.claim(1);
     assert_eq!((jobs(&claimed.leases), claimed.more), (ids[2..].to_vec(), false), "nothing is left");
+}
+
+fn a_claim_of_large_jobs_takes_fewer(p: &mut Probe<'_>) {
+    let large = json(&format!("\"{}\"", "x".repeat(PAGE_BYTES / 4 - 2)));
+    let ids: Vec<JobId> = (0..6).map(|_| p.enqueue(NewJob { payload: large.clone(), ..job() })).collect();
+    let first = p.claim(100);
+    assert_eq!((jobs(&first.leases), first.more), (ids[..4].to_vec(), true));
+    let rest = p.claim(100);
+    assert_eq!((jobs(&rest.leases), rest.more), (ids[4..].to_vec(), false));
 }
 
 fn due_jobs_keep_their_time(p: &mut Probe<'_>) {

@@ -7,15 +7,19 @@ use crate::view::{JobFilter, JobPage, ObjectView, TimeRange};
 use crate::write::{WorkerCard, Write};
 use abide_core::commit::{AlarmWrite, Commit};
 use abide_core::job::{JobId, JobState, NewJob};
+use abide_core::json::Json;
+use abide_core::limits::PAGE_BYTES;
 use abide_core::log::Seq;
 use abide_core::name::{Kind, UniqueKey};
 use abide_core::object::{ObjectKey, Version};
 use abide_core::time::Time;
+use serde_json::Value;
 
 stories![
     jobs_are_listed_newest_first,
     jobs_are_filtered,
     jobs_are_filtered_by_key_and_time,
+    large_jobs_make_short_pages,
     an_object_is_shown_with_its_alarms,
     objects_are_listed_by_kind_and_name,
     limits_are_paged_by_key,
@@ -98,6 +102,22 @@ fn jobs_are_filtered_by_key_and_time(p: &mut Probe<'_>) {
     assert_eq!(ids(&page(p, JobFilter { finished: TimeRange::default(), ..over })), [first]);
 }
 
+fn large_jobs_make_short_pages(p: &mut Probe<'_>) {
+    let quarter = PAGE_BYTES / 4;
+    let payload = |bytes: usize| Json::from(Value::from("x".repeat(bytes - 2)));
+    let mut enqueue = |bytes| p.enqueue(NewJob { payload: payload(bytes), ..job() });
+    let (first, small) = (enqueue(PAGE_BYTES + 1), enqueue(9));
+    let mut fit: Vec<JobId> = [quarter; 4].into_iter().map(enqueue).collect();
+    fit.reverse();
+    let all = JobFilter { limit: 10, ..JobFilter::default() };
+    let newest = page(p, all.clone());
+    assert_eq!((ids(&newest), newest.next), (fit.clone(), fit.last().copied()));
+    let rest = page(p, JobFilter { before: newest.next, ..all.clone() });
+    assert_eq!((ids(&rest), rest.next), (vec![small], Some(small)));
+    let last = page(p, JobFilter { before: rest.next, ..all });
+    assert_eq!((ids(&last), last.next), (vec![first], None), "one is always given");
+}
+
 fn an_object_is_shown_with_its_alarms(p: &mut Probe<'_>) {
     let created_at = p.now;
     let set = |name: &str, at| AlarmWrite::Set { name: alarm_name(name), at };
@@ -138,6 +158,12 @@ fn objects_are_listed_by_kind_and_name(p: &mut Probe<'_>) {
     let before_all = ObjectKey { kind: Kind::trusted("a"), name: name("z") };
     assert_eq!(list(p, Some("thing"), Some(before_all), 1), "thing/B");
     assert_eq!(list(p, Some("none"), None, 9), "");
+    let newest = |p: &mut Probe<'_>, limit| {
+        let views = answer!(p.read(Read::NewestObjects { limit }), Answer::Objects(views) => views);
+        views.into_iter().map(|view| view.object.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(newest(p, 9), "thing/B other/z thing/a thing/b");
+    assert_eq!(newest(p, 2), "thing/B other/z");
 }
 
 fn limits_are_paged_by_key(p: &mut Probe<'_>) {

@@ -70,6 +70,7 @@ pub(super) fn all(known: &Known) -> Vec<Read> {
         Read::Queues,
         Read::Limits { after: None, limit },
         Read::Objects { kind: None, after: None, limit },
+        Read::NewestObjects { limit },
         Read::Dead { after: None, limit },
         Read::Workers,
     ];
