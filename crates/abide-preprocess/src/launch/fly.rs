@@ -10,6 +10,7 @@ use crate::site::Site;
 use abide_blob::Signer;
 use abide_core::time::Time;
 use abide_engine::{CallError, JobContext};
+use abide_fetch::certificates;
 use abide_fetch::retry_after::retry_after_ms;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
@@ -110,7 +111,7 @@ pub(super) struct Reach<'a> {
 
 /// What asks the API.
 pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
-    reqwest::Client::builder().timeout(TAKES).build()
+    certificates::client(|| reqwest::Client::builder().timeout(TAKES))
 }
 
 /// What became of a request.

@@ -11,6 +11,7 @@ pub use assignment::{Access, Assignment, BadAssignment};
 pub use door::{UploadsAnswer, UploadsRequest, Wanted};
 
 use crate::report::{Hindrance, Report, ReportStatus};
+use abide_fetch::certificates;
 use door::Door;
 use serde_json::json;
 use std::time::Duration;
@@ -123,8 +124,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Does what the environment says. An error is exit code 1; whether the task failed or not, it was said if that was possible.
 pub async fn run(work: Work, assignment: Assignment) -> Result<(), WorkerError> {
     // A connection that was idle while a file was converted has been closed, most likely, by whoever it leads to.
-    let client = reqwest::Client::builder().pool_idle_timeout(REUSED).connect_timeout(PATIENCE);
-    let client = client.read_timeout(PATIENCE).build();
+    let patient = || reqwest::Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE);
+    let client = certificates::client(|| patient().pool_idle_timeout(REUSED));
     let client = client.map_err(|error| WorkerError::Client(error.to_string()))?;
     let report = match attempt(work, &assignment, &client).await {
         Ok(report) => report,
