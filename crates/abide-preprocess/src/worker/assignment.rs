@@ -1,5 +1,6 @@
 //! What a worker is to do, from its environment.
 
+use super::Work;
 use abide_media::Preset;
 
 /// What the environment says.
@@ -84,6 +85,9 @@ pub enum BadAssignment {
     /// A word that is not known.
     #[error("JPEG_PRESET is {0:?}, and default and fast are known")]
     Preset(String),
+    /// A task of which nobody knows what it is.
+    #[error("TASK_ID is {0:?}, which does not say what is to be done: name it, as in `abide worker tiff`")]
+    Work(String),
     /// No number of dots.
     #[error("PDF_DPI is {0:?}, and a whole number up to 65535 is needed")]
     Dpi(String),
@@ -119,6 +123,12 @@ impl Assignment {
             memory_mb: get("MEMORY_MB").and_then(|text| text.parse().ok()),
             input_r2_key,
         })
+    }
+
+    /// What is to be done, by the id of the task: `{batch_id}_{tag}_{place}`.
+    pub fn work(&self) -> Result<Work, BadAssignment> {
+        let tag = self.task_id.rsplit('_').nth(1);
+        tag.and_then(Work::of_tag).ok_or_else(|| BadAssignment::Work(self.task_id.clone()))
     }
 
     /// Where assets are served if there is no CDN: beside the callback.

@@ -10,6 +10,7 @@ mod door;
 pub use assignment::{Access, Assignment, BadAssignment};
 pub use door::{UploadsAnswer, UploadsRequest, Wanted};
 
+use crate::phases::{Phase, image::ImageProcessing, pdf::PdfSplitting, tiff::TiffConversion};
 use crate::report::{Hindrance, Report, ReportStatus};
 use abide_fetch::certificates;
 use door::Door;
@@ -26,6 +27,16 @@ pub enum Work {
     Pdf,
     /// An image to variants.
     Image,
+}
+
+impl Work {
+    /// What the phase with this tag has done.
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Option<Work> {
+        let works: [(&dyn Phase, Work); 3] =
+            [(&TiffConversion, Work::Tiff), (&PdfSplitting, Work::Pdf), (&ImageProcessing, Work::Image)];
+        works.into_iter().find(|(phase, _)| phase.tag() == tag).map(|(_, work)| work)
+    }
 }
 
 /// Why a task failed.
