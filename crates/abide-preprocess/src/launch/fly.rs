@@ -363,11 +363,11 @@ fn unasked(error: CallError) -> Run {
 }
 
 fn is_starting(state: &str) -> bool {
-    matches!(state, "created" | "starting")
+    matches!(state, "creating" | "created" | "starting")
 }
 
 fn is_gone(state: &str) -> bool {
-    matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "suspended")
+    matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "launch_failed" | "suspended")
 }
 
 async fn asked<T: DeserializeOwned>(sent: Result<Response, reqwest::Error>, now: Time) -> Asked<T> {
