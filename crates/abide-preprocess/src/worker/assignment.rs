@@ -1,6 +1,7 @@
 //! What a worker is to do, from its environment.
 
 use super::Work;
+use crate::task::Task;
 use abide_media::Preset;
 
 /// What the environment says.
@@ -129,6 +130,18 @@ impl Assignment {
     pub fn work(&self) -> Result<Work, BadAssignment> {
         let tag = self.task_id.rsplit('_').nth(1);
         tag.and_then(Work::of_tag).ok_or_else(|| BadAssignment::Work(self.task_id.clone()))
+    }
+
+    /// What variants of an image are known by. Where that is not said, it follows from the task and the life of its batch: each
+    /// attempt replaces what one before it made, and nothing of a batch that was begun anew.
+    #[must_use]
+    pub fn asset_id(&self) -> String {
+        let life = self.callback_url.split(['?', '&']).find_map(|part| part.strip_prefix("life="));
+        let drawn = || match life {
+            Some(life) => Task::drawn_asset_id(&format!("{}-{life}", self.task_id)),
+            None => Task::drawn_asset_id(&self.task_id),
+        };
+        self.asset_id.clone().unwrap_or_else(drawn)
     }
 
     /// Where assets are served if there is no CDN: beside the callback.
