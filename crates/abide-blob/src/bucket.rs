@@ -239,14 +239,30 @@ impl Bucket {
     /// Puts a blob of another bucket by sharing its bytes. Whether that can be: both are in directories, and the blob is not
     /// somebody else's file.
     pub async fn share(&self, key: &Key, from: &Bucket, source: &Key) -> Result<bool, BlobError> {
-        let (Place::Directory { .. }, Place::Directory { store, .. }) = (&self.0, &from.0) else {
-            return Ok(false);
-        };
-        let path = store.path_to_filesystem(source.path()).map_err(|error| BlobError::at(source, error))?;
-        if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {
-            return Ok(false);
+        match self.beside(from, source)? {
+            Some(path) if !path.is_symlink() => {
+                self.put_file(key, &path, "application/octet-stream").await.map(|_| true)
+            }
+            Some(_) | None => Ok(false),
         }
-        self.put_file(key, &path, "application/octet-stream").await.map(|_| true)
+    }
+
+    /// The same for a blob that is wanted only as long as its source is there: somebody else's file is referred to here, too.
+    pub async fn refer(&self, key: &Key, from: &Bucket, source: &Key) -> Result<bool, BlobError> {
+        match self.beside(from, source)? {
+            Some(path) if path.is_symlink() => {
+                self.put_reference(key, &path, "application/octet-stream").await.map(|_| true)
+            }
+            Some(_) | None => self.share(key, from, source).await,
+        }
+    }
+
+    /// Where a blob of another bucket is, if both are in directories.
+    fn beside(&self, other: &Bucket, key: &Key) -> Result<Option<PathBuf>, BlobError> {
+        let (Place::Directory { .. }, Place::Directory { store, .. }) = (&self.0, &other.0) else {
+            return Ok(None);
+        };
+        store.path_to_filesystem(key.path()).map(Some).map_err(|error| BlobError::at(key, error))
     }
 
     /// A blob's size.

@@ -7,6 +7,7 @@ use crate::error::{EntityError, ErrorBody};
 use crate::id::EntityId;
 use crate::request::{Append, Collect, Create, Hierarchy, Selector};
 use crate::store::{Asked, Contents, Detail, EntityStore, Part, Pieces};
+use abide_fetch::certificates;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, RANGE};
@@ -36,20 +37,20 @@ pub struct RemoteEntities {
 impl RemoteEntities {
     /// The server whose routes begin at `base`; `token` lets us in.
     pub fn new(base: &str, token: Option<String>) -> Result<RemoteEntities, EntityError> {
-        RemoteEntities::through(Client::builder(), base, token)
+        RemoteEntities::through(Client::builder, base, token)
     }
 
     /// The same for a server of this machine: no proxy is asked for it.
     pub fn nearby(base: &str, token: Option<String>) -> Result<RemoteEntities, EntityError> {
-        RemoteEntities::through(Client::builder().no_proxy(), base, token)
+        RemoteEntities::through(|| Client::builder().no_proxy(), base, token)
     }
 
     fn through(
-        client: ClientBuilder,
+        builder: impl Fn() -> ClientBuilder,
         base: &str,
         token: Option<String>,
     ) -> Result<RemoteEntities, EntityError> {
-        let client = client.connect_timeout(CONNECTS).read_timeout(SPEAKS).build();
+        let client = certificates::client(|| builder().connect_timeout(CONNECTS).read_timeout(SPEAKS));
         let client = client.map_err(|error| EntityError::Internal(error.to_string()))?;
         Ok(RemoteEntities { client, base: base.trim_end_matches('/').to_owned(), token })
     }

@@ -1,5 +1,6 @@
 //! The HTTP client: it dials only what the guard lets through, follows nothing by itself and knows no proxy.
 
+use crate::certificates;
 use crate::guard::Guard;
 use crate::limits::{HEADERS, POOLED};
 use crate::options::FetchOptions;
@@ -102,11 +103,5 @@ pub(crate) fn client(
             .pool_idle_timeout(Duration::from_secs(15))
             .pool_max_idle_per_host(POOLED)
     };
-    match builder().build() {
-        Ok(client) => Ok(client),
-        Err(error) => {
-            tracing::warn!(%error, "no certificates of this system: https URLs will fail until they are installed");
-            Ok(builder().tls_certs_only([]).build()?)
-        }
-    }
+    Ok(certificates::client(builder)?)
 }

@@ -13,6 +13,7 @@ pub mod address;
 pub mod ask;
 pub mod breaker;
 pub mod caps;
+pub mod certificates;
 pub mod client;
 pub mod download;
 pub mod error;

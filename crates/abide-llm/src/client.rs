@@ -15,6 +15,7 @@ use crate::replay::{Counted, Model, Reckoned, Reckoning};
 use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Form, Said};
 use abide_core::time::Clock;
+use abide_fetch::certificates;
 use abide_fetch::retry_after::retry_after_ms;
 use jsonschema::Validator;
 use reqwest::header::RETRY_AFTER;
@@ -150,7 +151,8 @@ impl Client {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(LlmError::Setup(format!("{:?} is not an http or https URL", endpoint.base_url)));
         }
-        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let builder = || reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
+        let http = certificates::client(builder);
         let http = http.map_err(|why| LlmError::Setup(why.to_string()))?;
         let limiter = limiters.of(&endpoint);
         let (ledger, form) = (Ledger::default(), AtomicU8::new(Form::Schema as u8));

@@ -14,6 +14,7 @@ use crate::input::Input;
 use crate::jpeg::{self, JpegSettings};
 use crate::output::{Outputs, Target};
 use crate::pixels::{Attached, Colour, Orientation, Raster};
+use crate::png;
 use crate::probe::{Probe, open_as};
 
 /// An image and its smaller copies.
@@ -65,7 +66,7 @@ pub(crate) fn variants_of(
     settings: JpegSettings,
     bounds: &Bounds,
 ) -> Result<Variants, MediaError> {
-    let bytes = input.read_all()?;
+    let bytes = read(input, format)?;
     let shape = shape(&bytes, format, bounds)?;
     let (width, height) = shape.orientation.sides(shape.width, shape.height);
     let longest = width.max(height);
@@ -99,9 +100,18 @@ pub(crate) fn variants_of(
 }
 
 pub(crate) fn probe(input: &Input, bounds: &Bounds, probe: Probe) -> Result<Probe, MediaError> {
-    let shape = shape(&input.read_all()?, probe.format, bounds)?;
+    let shape = shape(&read(input, probe.format)?, probe.format, bounds)?;
     let (width, height) = shape.orientation.sides(shape.width, shape.height);
     Ok(Probe { pages: 1, width, height, memory_bytes: shape.memory_bytes, ..probe })
+}
+
+/// The file, without what only harms whoever decodes it.
+fn read(input: &Input, format: Format) -> Result<Vec<u8>, MediaError> {
+    let mut bytes = input.read_all()?;
+    if format == Format::Png {
+        png::drop_bombs(&mut bytes);
+    }
+    Ok(bytes)
 }
 
 /// What the header says.
@@ -118,7 +128,7 @@ fn shape(bytes: &[u8], format: Format, bounds: &Bounds) -> Result<Shape, MediaEr
         let header = jpeg::header(bytes)?;
         (header.width, header.height, header.orientation, header.profile)
     } else {
-        if let Some((width, height)) = png_sides(bytes).filter(|_| format == Format::Png) {
+        if let Some((width, height)) = png::sides(bytes).filter(|_| format == Format::Png) {
             within("the image in pixels", u64::from(width) * u64::from(height), bounds.pixels)?;
         }
         let mut decoder =
@@ -138,12 +148,6 @@ fn shape(bytes: &[u8], format: Format, bounds: &Bounds) -> Result<Shape, MediaEr
     let memory_bytes = bytes.len() as u64 + pixels.saturating_mul(11);
     within("the memory to convert the image in bytes", memory_bytes, bounds.memory_bytes)?;
     Ok(Shape { width, height, orientation, profile, memory_bytes })
-}
-
-/// The sides that the first chunk of a PNG claims. What its decoder says of those that are too large, nobody understands.
-fn png_sides(bytes: &[u8]) -> Option<(u32, u32)> {
-    let side = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
-    Some((side(16)?, side(20)?))
 }
 
 fn reader<'a>(

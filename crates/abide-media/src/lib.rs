@@ -18,6 +18,7 @@ mod likeness;
 mod output;
 mod pdf;
 mod pixels;
+mod png;
 mod probe;
 mod tiff;
 

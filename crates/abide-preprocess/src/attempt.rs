@@ -123,8 +123,11 @@ impl Batch {
             report.check_first()?;
             report.check_count(pages)
         });
-        let accepted = || self.phases[task.phase].accepts(&task.input, report);
-        let sound = paged.and_then(|()| accepted()).and_then(|()| report.check_names());
+        let phase = self.phases[task.phase];
+        let sound = paged
+            .and_then(|()| phase.accepts(&task.input, report))
+            .and_then(|()| report.check_names())
+            .and_then(|()| report.check_keys(|key| phase.may_put(&task.input, key)));
         report.outside_of(prefix).or_else(|| sound.err())
     }
 
@@ -142,7 +145,7 @@ impl Batch {
             return Ok(Reply::Have(HaveAnswer { have: None }));
         }
         let prefix = rows::state(turn)?.prefix;
-        let have = parts::keep(turn, &task, from, pages, &prefix)?;
+        let have = parts::keep(turn, &task, self.phases[task.phase], from, pages, &prefix)?;
         Ok(Reply::Have(HaveAnswer { have: Some(have.into()) }))
     }
 

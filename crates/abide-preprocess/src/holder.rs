@@ -5,9 +5,9 @@ use crate::buckets::Which;
 use crate::calls::{AttemptRef, Call, CheckAnswer};
 use crate::jobs;
 use crate::rows;
-use crate::service::Service;
+use crate::service::{Originals, Service};
 use crate::worker::Wanted;
-use abide_blob::Signer;
+use abide_blob::{BlobError, Key, Signer};
 use abide_core::object::Incarnation;
 use std::fmt;
 
@@ -48,6 +48,20 @@ impl fmt::Display for Holder {
 }
 
 impl Service {
+    /// Lets a blob share the bytes of a task's input. Whether the buckets can.
+    pub async fn share_input(
+        &self,
+        task: &CheckAnswer,
+        (which, key): (Which, &Key),
+    ) -> Result<bool, BlobError> {
+        let input = Key::new(&task.input.r2_key)?;
+        let (bucket, staging) = (self.buckets().get(which), &self.buckets().staging);
+        match self.originals() {
+            Originals::Kept => bucket.share(key, staging, &input).await,
+            Originals::Referred => bucket.refer(key, staging, &input).await,
+        }
+    }
+
     /// Whether a blob is one of those that the worker of an attempt may put.
     #[must_use]
     pub fn may_put(&self, holder: &Holder, task: &CheckAnswer, wanted: &Wanted) -> bool {

@@ -67,7 +67,7 @@ pub use metrics::{Metrics, Numbers};
 pub use options::{Options, PhaseSettings};
 pub use refusal::No;
 pub use report::Report;
-pub use service::{Credentials, Service, Setup, Telling};
+pub use service::{Credentials, Originals, Service, Setup, Telling};
 pub use site::Site;
 pub use state::{Counts, Delivery, Ledger, State, Step};
 pub use task::{Moved, Task, TaskEvent, TaskStatus};

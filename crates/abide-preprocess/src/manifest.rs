@@ -3,7 +3,10 @@
 use crate::file::ProcessableFile;
 use crate::limits::FILE_BYTES;
 use crate::message::{BatchId, QueueMessage};
+use crate::phases::Phase;
 use crate::phases::image::usual_ref;
+use crate::phases::pdf::{self, PdfSplitting};
+use crate::phases::tiff::{self, TiffConversion};
 use abide_blob::Key;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -132,11 +135,14 @@ fn wrong_path(path: &str) -> Option<String> {
 /// or gets such a key, outputs are named after the whole file name, and refs get a number.
 fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
     for file in files {
-        let tiff = crate::phases::tiff::stem(&file.r2_key);
-        let Some(stem) = tiff.or_else(|| crate::phases::pdf::stem(&file.r2_key)) else {
+        let is_tiff = TiffConversion.takes(file);
+        if !is_tiff && !PdfSplitting.takes(file) {
             file.output_r2_key = other_ref(&file.r2_key, keys);
             continue;
-        };
+        }
+        // A key need not end as the name of its file does.
+        let stem = if is_tiff { tiff::stem(&file.r2_key) } else { pdf::stem(&file.r2_key) };
+        let stem = stem.unwrap_or(&file.r2_key);
         let candidates = (1..).map(|n| match n {
             1 => stem.to_owned(),
             2 => file.r2_key.clone(),
@@ -152,7 +158,7 @@ fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
         let stem = free.expect("there are more names than files");
         keys.insert(format!("{stem}.jpg"));
         keys.insert(format!("{stem}-p0001.jpg"));
-        file.output_r2_key = Some(if tiff.is_some() { format!("{stem}.jpg") } else { stem });
+        file.output_r2_key = Some(if is_tiff { format!("{stem}.jpg") } else { stem });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reports of many pages: they come a part at a time, each part a row, before the callback that they belong to.
 
 use crate::limits::REPORT_PAGES;
+use crate::phases::Phase;
 use crate::refusal::No;
 use crate::report::{PageOutput, Report};
 use crate::rows::{part_key, part_prefix, parts_key};
@@ -33,6 +34,7 @@ impl Record for Part {}
 pub(crate) fn keep(
     turn: &mut Turn<'_>,
     task: &Task,
+    phase: &dyn Phase,
     from: u32,
     pages: Vec<PageOutput>,
     prefix: &str,
@@ -52,7 +54,10 @@ pub(crate) fn keep(
         return Ok(parts.pages);
     }
     let report = Report { outputs: Some(pages.clone()), ..Report::success() };
-    let sound = report.check_pages(from).and_then(|()| report.check_names());
+    let sound = report
+        .check_pages(from)
+        .and_then(|()| report.check_names())
+        .and_then(|()| report.check_keys(|key| phase.may_put(&task.input, key)));
     let wrong = report.outside_of(prefix).or_else(|| sound.err());
     parts.wrong = parts.wrong.or(wrong);
     parts.pages += more;

@@ -161,15 +161,26 @@ impl Report {
         Report { status: ReportStatus::Error, error: Some(reason.into()), ..Report::success() }
     }
 
+    /// Every key of staging that it names.
+    fn staged(&self) -> impl Iterator<Item = &String> {
+        let own = [&self.made.output_r2_key, &self.made.ref_json_r2_key].into_iter().flatten();
+        let pages = self.outputs.iter().flatten();
+        own.chain(pages.flat_map(|page| std::iter::once(&page.r2_key).chain(&page.text_r2_key)))
+    }
+
     /// The first key of staging that it names and that is not below `prefix`.
     #[must_use]
     pub fn outside_of(&self, prefix: &str) -> Option<String> {
-        let own = [&self.made.output_r2_key, &self.made.ref_json_r2_key].into_iter().flatten();
-        let pages = self.outputs.iter().flatten();
-        let pages = pages.flat_map(|page| std::iter::once(&page.r2_key).chain(&page.text_r2_key));
-        own.chain(pages)
-            .find(|key| !key.starts_with(prefix))
-            .map(|key| format!("the worker wrote {key}, outside of {prefix}"))
+        let outside = self.staged().find(|key| !key.starts_with(prefix));
+        outside.map(|key| format!("the worker wrote {key}, outside of {prefix}"))
+    }
+
+    /// Whether every key of staging that it names is one that its task may write; the reason if not: another file may have it.
+    pub fn check_keys(&self, may_put: impl Fn(&str) -> bool) -> Result<(), String> {
+        match self.staged().find(|key| !may_put(key)) {
+            Some(key) => Err(format!("the worker reported {key}, which is not for its task to write")),
+            None => Ok(()),
+        }
     }
 
     /// Whether its names are names of files, and each key is that of one output; the reason if not. Of many pages, of which these

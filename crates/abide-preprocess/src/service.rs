@@ -30,6 +30,15 @@ pub enum Credentials {
     Bucket,
 }
 
+/// What the archive has of originals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Originals {
+    /// Their bytes, for good.
+    Kept,
+    /// References to files of others, if staging has no more: whoever set it up empties the archive before they may be gone.
+    Referred,
+}
+
 /// What workers are told beside their task.
 #[derive(Debug, Clone)]
 pub struct Telling {
@@ -77,6 +86,8 @@ pub struct Setup {
     pub phases: Phases,
     /// Where bytes are.
     pub buckets: Buckets,
+    /// What the archive has of originals.
+    pub originals: Originals,
     /// What runs workers.
     pub launcher: Launcher,
     /// Workers at a time.
@@ -97,6 +108,7 @@ impl Setup {
             options: Options::new(buckets.signer.clone()),
             phases: phases::ALL,
             buckets,
+            originals: Originals::Kept,
             launcher,
             in_flight,
             room_bytes: ROOM_BYTES,
@@ -114,6 +126,7 @@ pub struct Service {
 
 struct Shared {
     buckets: Buckets,
+    originals: Originals,
     shares_disk: bool,
     phases: Phases,
     site: watch::Sender<Option<Site>>,
@@ -134,12 +147,23 @@ impl std::fmt::Debug for Service {
 impl Service {
     /// Adds the batch object and everything that runs its jobs.
     pub fn register(registry: &mut Registry, setup: Setup) -> Result<Service, RegisterError> {
-        let Setup { options, phases, buckets, launcher, in_flight, room_bytes, telling, worker_url } = setup;
+        let Setup {
+            options,
+            phases,
+            buckets,
+            originals,
+            launcher,
+            in_flight,
+            room_bytes,
+            telling,
+            worker_url,
+        } = setup;
         let shares_disk = matches!(launcher, Launcher::Local(_));
         let options = Options { delivers: !worker_url.is_empty(), shares_disk, ..options };
         registry.object(Batch::with_phases(options, phases))?;
         let shared = Shared {
             buckets: buckets.clone(),
+            originals,
             shares_disk,
             phases,
             site: watch::channel(None).0,
@@ -205,6 +229,11 @@ impl Service {
     #[must_use]
     pub fn buckets(&self) -> &Buckets {
         &self.shared.buckets
+    }
+
+    /// What the archive has of originals.
+    pub(crate) fn originals(&self) -> Originals {
+        self.shared.originals
     }
 
     /// What batches go through.

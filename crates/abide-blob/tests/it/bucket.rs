@@ -123,6 +123,14 @@ async fn originals_are_shared_with_their_source_and_between_buckets() {
     assert_eq!(std::fs::metadata(&source).unwrap().nlink(), links, "it has no more names than before");
     let kept = archive.share(&key("b/theirs.tif"), &staging, &key("b/theirs.tif")).await.unwrap();
     assert!(!kept || links == 1, "and is not archived by reference");
+    // Unless whoever asks wants it no longer than its owner has it.
+    for name in ["b/theirs.tif", "b/scan.tif"] {
+        let as_named = key(&format!("while/{name}"));
+        assert!(archive.refer(&as_named, &staging, &key(name)).await.unwrap(), "{name}");
+        assert_eq!(archive.get_bytes(&as_named, 9).await.unwrap(), "a scan", "{name}");
+    }
+    assert!(links == 1 || root.path().join("archive/while/b/theirs.tif").is_symlink());
+    archive.delete_all(&key("while")).await.unwrap();
     staging.delete(&key("b/theirs.tif")).await.unwrap();
     assert_eq!(std::fs::read(&source).unwrap(), b"a scan");
     // What comes in its place later does not reach the others.

@@ -8,6 +8,7 @@ use crate::service::{Service, Site};
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
 use abide_engine::worker::{done, failed, failed_for_good};
 use abide_engine::{JobContext, Worker};
+use abide_fetch::certificates;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use std::pin::Pin;
 use std::time::Duration;
@@ -56,10 +57,11 @@ impl Worker for Callback {
 async fn deliver(site: &Site, delivery: &Delivery) -> Finish {
     let batch = utf8_percent_encode(&delivery.batch_id, NOT_IN_PATHS);
     let url = format!("{}/callback/organizer/{batch}", site.orchestrator_url);
-    let client = reqwest::Client::builder()
-        .timeout(Duration::from_millis(CALLBACK_MS))
-        .redirect(reqwest::redirect::Policy::none())
-        .build();
+    let client = certificates::client(|| {
+        reqwest::Client::builder()
+            .timeout(Duration::from_millis(CALLBACK_MS))
+            .redirect(reqwest::redirect::Policy::none())
+    });
     let client = match client {
         Ok(client) => client,
         Err(error) => return failed(error.to_string()),

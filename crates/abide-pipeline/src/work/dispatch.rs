@@ -8,6 +8,7 @@ use crate::status::PhaseName;
 use abide_core::job::Finish;
 use abide_engine::JobContext;
 use abide_engine::worker::Worker;
+use abide_fetch::certificates;
 use abide_organize::contract::ProcessRequest;
 use serde::Serialize;
 use serde_json::json;
@@ -62,7 +63,7 @@ impl Worker for DispatchAway {
 
 async fn dispatch(url: &str, token: Option<&str>, request: &impl Serialize) -> Result<(), WorkError> {
     let later = |error: reqwest::Error| WorkError::Later(format!("{url} cannot be reached: {error}"));
-    let client = reqwest::Client::builder().timeout(TAKES).build().map_err(later)?;
+    let client = certificates::client(|| reqwest::Client::builder().timeout(TAKES)).map_err(later)?;
     let mut posted = client.post(url).json(request);
     if let Some(token) = token {
         posted = posted.bearer_auth(token);

@@ -10,6 +10,7 @@ use crate::site::Site;
 use abide_blob::Signer;
 use abide_core::time::Time;
 use abide_engine::{CallError, JobContext};
+use abide_fetch::certificates;
 use abide_fetch::retry_after::retry_after_ms;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
@@ -110,7 +111,7 @@ pub(super) struct Reach<'a> {
 
 /// What asks the API.
 pub(super) fn client() -> Result<reqwest::Client, reqwest::Error> {
-    reqwest::Client::builder().timeout(TAKES).build()
+    certificates::client(|| reqwest::Client::builder().timeout(TAKES))
 }
 
 /// What became of a request.
@@ -362,11 +363,11 @@ fn unasked(error: CallError) -> Run {
 }
 
 fn is_starting(state: &str) -> bool {
-    matches!(state, "created" | "starting")
+    matches!(state, "creating" | "created" | "starting")
 }
 
 fn is_gone(state: &str) -> bool {
-    matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "suspended")
+    matches!(state, "stopped" | "destroyed" | "destroying" | "failed" | "launch_failed" | "suspended")
 }
 
 async fn asked<T: DeserializeOwned>(sent: Result<Response, reqwest::Error>, now: Time) -> Asked<T> {

@@ -40,6 +40,9 @@ pub struct Local {
 /// Bytes of what a process says last that are kept.
 const SAID_BYTES: u64 = 64 * 1024;
 
+/// What a process has of our own environment: where programs are, and where certificates are if not at their usual places.
+const INHERITED: [&str; 3] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+
 /// Signals that say which bound was reached.
 const SIGINT: i32 = 2;
 const SIGABRT: i32 = 6;
@@ -92,7 +95,7 @@ impl Local {
             .args(&self.arguments)
             .arg(tag)
             .env_clear()
-            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .env("TMPDIR", dir.path())
             // Memory counts when it is used, not when an arena is set aside.
             .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")

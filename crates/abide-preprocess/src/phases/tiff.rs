@@ -65,8 +65,8 @@ impl Phase for TiffConversion {
         let path = stem(&file.logical_path).unwrap_or(&file.logical_path);
         let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| format!("{folder}/"));
         // Under a name of its own, where another file has the usual one.
-        let usual = stem(&file.r2_key).map(|stem| format!("{stem}.jpg"));
-        let is_named = report.is_paged() || file.output_r2_key.is_some() && file.output_r2_key != usual;
+        let usual = format!("{}.jpg", stem(&file.r2_key).unwrap_or(&file.r2_key));
+        let is_named = report.is_paged() || file.output_r2_key.as_ref().is_some_and(|key| *key != usual);
         let jpegs = report.pages().into_iter().map(|page| {
             let logical_path =
                 if is_named { format!("{folder}{}", page.file_name) } else { format!("{path}.jpg") };

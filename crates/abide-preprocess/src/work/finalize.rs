@@ -12,6 +12,7 @@ use abide_blob::Key;
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
 use abide_engine::worker::{Worker, done, failed, failed_for_good, skipped};
 use abide_engine::{CallError, JobContext, Refusal};
+use abide_fetch::certificates;
 use abide_fetch::retry_after::retry_after_ms;
 use serde_json::Value;
 use std::future::Future;
@@ -58,7 +59,7 @@ impl Finalize {
         let message = &finished.message;
         let (batch, count) = (&message.batch_id, files.len());
         let url = format!("{}/api/batches/{batch}/enqueue-processed", self.worker_url.trim_end_matches('/'));
-        let client = match reqwest::Client::builder().timeout(TAKES).build() {
+        let client = match certificates::client(|| reqwest::Client::builder().timeout(TAKES)) {
             Ok(client) => client,
             Err(error) => return failed(error.to_string()),
         };

@@ -1,5 +1,7 @@
 //! What a worker is to do, from its environment.
 
+use super::Work;
+use crate::task::Task;
 use abide_media::Preset;
 
 /// What the environment says.
@@ -84,6 +86,9 @@ pub enum BadAssignment {
     /// A word that is not known.
     #[error("JPEG_PRESET is {0:?}, and default and fast are known")]
     Preset(String),
+    /// A task of which nobody knows what it is.
+    #[error("TASK_ID is {0:?}, which does not say what is to be done: name it, as in `abide worker tiff`")]
+    Work(String),
     /// No number of dots.
     #[error("PDF_DPI is {0:?}, and a whole number up to 65535 is needed")]
     Dpi(String),
@@ -119,6 +124,24 @@ impl Assignment {
             memory_mb: get("MEMORY_MB").and_then(|text| text.parse().ok()),
             input_r2_key,
         })
+    }
+
+    /// What is to be done, by the id of the task: `{batch_id}_{tag}_{place}`.
+    pub fn work(&self) -> Result<Work, BadAssignment> {
+        let tag = self.task_id.rsplit('_').nth(1);
+        tag.and_then(Work::of_tag).ok_or_else(|| BadAssignment::Work(self.task_id.clone()))
+    }
+
+    /// What variants of an image are known by. Where that is not said, it follows from the task and the life of its batch: each
+    /// attempt replaces what one before it made, and nothing of a batch that was begun anew.
+    #[must_use]
+    pub fn asset_id(&self) -> String {
+        let life = self.callback_url.split(['?', '&']).find_map(|part| part.strip_prefix("life="));
+        let drawn = || match life {
+            Some(life) => Task::drawn_asset_id(&format!("{}-{life}", self.task_id)),
+            None => Task::drawn_asset_id(&self.task_id),
+        };
+        self.asset_id.clone().unwrap_or_else(drawn)
     }
 
     /// Where assets are served if there is no CDN: beside the callback.

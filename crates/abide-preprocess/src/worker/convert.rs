@@ -8,7 +8,6 @@ use crate::buckets::Which;
 use crate::phases::image::{REF, ref_text, usual_ref};
 use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
 use crate::report::{Outputs, PageOutput, RefData, Report};
-use crate::task::Task;
 use abide_media::{Bounds, Format, JpegSettings, PageFile, PdfSettings, Target};
 use std::path::Path;
 
@@ -118,7 +117,7 @@ pub(super) fn image(assignment: &Assignment, input: &Path, dir: &Path) -> Result
     let sides = SIDES.map(|(_, side)| side);
     let made = abide_media::variants(input, &target(dir), &sides, settings(assignment), &bounds(assignment))?;
     let content_type = content_type(made.format);
-    let asset_id = assignment.asset_id.clone().unwrap_or_else(|| Task::drawn_asset_id(&assignment.task_id));
+    let asset_id = assignment.asset_id();
     let folder = format!("archive/{}/{asset_id}", assignment.batch_id);
     let extension = assignment.input_file_name.rsplit_once('.').map_or("bin", |(_, extension)| extension);
     let original = format!("{folder}/original.{}", extension.to_ascii_lowercase());

@@ -10,7 +10,9 @@ mod door;
 pub use assignment::{Access, Assignment, BadAssignment};
 pub use door::{UploadsAnswer, UploadsRequest, Wanted};
 
+use crate::phases::{Phase, image::ImageProcessing, pdf::PdfSplitting, tiff::TiffConversion};
 use crate::report::{Hindrance, Report, ReportStatus};
+use abide_fetch::certificates;
 use door::Door;
 use serde_json::json;
 use std::time::Duration;
@@ -25,6 +27,16 @@ pub enum Work {
     Pdf,
     /// An image to variants.
     Image,
+}
+
+impl Work {
+    /// What the phase with this tag has done.
+    #[must_use]
+    pub fn of_tag(tag: &str) -> Option<Work> {
+        let works: [(&dyn Phase, Work); 3] =
+            [(&TiffConversion, Work::Tiff), (&PdfSplitting, Work::Pdf), (&ImageProcessing, Work::Image)];
+        works.into_iter().find(|(phase, _)| phase.tag() == tag).map(|(_, work)| work)
+    }
 }
 
 /// Why a task failed.
@@ -123,8 +135,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Does what the environment says. An error is exit code 1; whether the task failed or not, it was said if that was possible.
 pub async fn run(work: Work, assignment: Assignment) -> Result<(), WorkerError> {
     // A connection that was idle while a file was converted has been closed, most likely, by whoever it leads to.
-    let client = reqwest::Client::builder().pool_idle_timeout(REUSED).connect_timeout(PATIENCE);
-    let client = client.read_timeout(PATIENCE).build();
+    let patient = || reqwest::Client::builder().connect_timeout(PATIENCE).read_timeout(PATIENCE);
+    let client = certificates::client(|| patient().pool_idle_timeout(REUSED));
     let client = client.map_err(|error| WorkerError::Client(error.to_string()))?;
     let report = match attempt(work, &assignment, &client).await {
         Ok(report) => report,

@@ -33,6 +33,8 @@ struct Seen {
     all_mute: bool,
     /// So many times they are not destroyed.
     destroy_fails: u32,
+    /// The state of machines that ended by themselves, if they did not stop.
+    end: Option<&'static str>,
     /// Machines that ended by themselves.
     ended: BTreeSet<String>,
     destroyed: BTreeSet<String>,
@@ -244,8 +246,9 @@ async fn list(State(standin): State<StandIn>) -> Json<Value> {
 }
 
 async fn show(State(standin): State<StandIn>, Path((_, id)): Path<(String, String)>) -> Json<Value> {
-    let ended = standin.seen.lock().unwrap().ended.contains(&id);
-    Json(json!({ "id": id, "state": if ended { "stopped" } else { "started" } }))
+    let seen = standin.seen.lock().unwrap();
+    let end = seen.end.unwrap_or("stopped");
+    Json(json!({ "id": id, "state": if seen.ended.contains(&id) { end } else { "started" } }))
 }
 
 async fn destroy(

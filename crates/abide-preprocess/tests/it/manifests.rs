@@ -1,7 +1,10 @@
 //! Manifests: what is read of a bucket.
 
 use crate::world::message;
+use abide_preprocess::Report;
 use abide_preprocess::manifest::{read, tree};
+use abide_preprocess::phases::{Phase, tiff::TiffConversion};
+use abide_preprocess::report::Outputs;
 use serde_json::{Value, json};
 
 fn manifest(names: &[&str]) -> Value {
@@ -31,6 +34,47 @@ fn outputs_never_take_the_key_of_another_file() {
         ]
     );
     assert_eq!(files[0].processing_config, json!({"ocr": true, "cheimarros": false}), "unknown keys survive");
+}
+
+/// Phases go by names and types of files, and keys may be anything.
+#[test]
+fn outputs_of_files_whose_keys_end_otherwise_have_keys_of_their_own() {
+    let file = |key: &str, name: &str, content_type: &str| {
+        json!({"r2_key": format!("staging/b1/{key}"), "logical_path": format!("/box/{name}"), "file_name": name,
+               "file_size": 1, "content_type": content_type})
+    };
+    let files = [
+        file("1", "a.tif", "image/tiff"),
+        file("1.jpg", "b.jpg", "image/jpeg"),
+        file("2", "c", "application/pdf"),
+        file("2-p0001.jpg", "d.jpg", "image/jpeg"),
+        file("3", "e.tiff", "image/tiff"),
+        file("4.tif", "f", "application/pdf"),
+    ];
+    let manifest = json!({"batch_id": "b1", "directories": [{"directory_path": "/box", "files": files}]});
+    let files = read(manifest.to_string().as_bytes(), &message()).unwrap();
+    let outputs: Vec<_> = files.iter().map(|file| file.output_r2_key.as_deref()).collect();
+    assert_eq!(
+        outputs,
+        [
+            Some("staging/b1/1.3.jpg"),
+            None,
+            Some("staging/b1/2.3"),
+            None,
+            Some("staging/b1/3.jpg"),
+            Some("staging/b1/4.tif"),
+        ]
+    );
+    let made = Outputs { output_r2_key: Some("staging/b1/3.jpg".to_owned()), ..made_of("3.jpg") };
+    let made = TiffConversion.transform(&files[4], &Report { made, ..Report::success() });
+    assert_eq!(made[1].logical_path, "/box/e.jpg", "for people it is where it was");
+    let own = Outputs { output_r2_key: Some(files[4].r2_key.clone()), ..made_of(&made[1].file_name) };
+    let refused = TiffConversion.accepts(&files[4], &Report { made: own, ..Report::success() });
+    assert!(refused.is_err(), "nor do they take that of their own file");
+}
+
+fn made_of(name: &str) -> Outputs {
+    Outputs { output_file_name: Some(name.to_owned()), output_file_size: Some(1), ..Outputs::default() }
 }
 
 #[test]

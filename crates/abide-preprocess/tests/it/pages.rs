@@ -12,9 +12,14 @@ use abide_preprocess::{Call, Report};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// A page with a text, under a name as long as names get.
+/// A name as long as names get.
+fn stem() -> String {
+    "book ".repeat(40)
+}
+
+/// A page with a text.
 fn page(number: u32) -> PageOutput {
-    let name = format!("{}-p{number:05}", "book ".repeat(40));
+    let name = format!("{}-p{number:05}", stem());
     let page = json!({ "page": number, "r2_key": format!("staging/b1/{name}.jpg"), "file_name": format!("{name}.jpg"),
         "file_size": 9, "text_r2_key": format!("staging/b1/{name}.txt"), "text_file_size": 3 });
     serde_json::from_value(page).unwrap()
@@ -22,7 +27,7 @@ fn page(number: u32) -> PageOutput {
 
 fn book() -> (World, Order) {
     let mut world = world(options());
-    start(&mut world, vec![file("book.pdf", "application/pdf")]);
+    start(&mut world, vec![file(&format!("{}.pdf", stem()), "application/pdf")]);
     let order = orders(&mut world, "pdf").remove(0);
     (world, order)
 }
@@ -128,6 +133,18 @@ fn what_is_wrong_with_pages_is_the_reason_of_the_failure() {
     assert_eq!(status(&mut world).inputs.failed, 1);
 }
 
+/// Another file has them, or gets them.
+#[test]
+fn pages_that_are_named_after_another_file_are_not_taken() {
+    let (mut world, order) = book();
+    let mut pages: Vec<PageOutput> = (1..=150).map(page).collect();
+    pages[120].text_r2_key = Some("staging/b1/other-p00121.txt".to_owned());
+    bring_all(&mut world, &order, &pages);
+    end(&mut world, &order, 150, 150);
+    let reason = "the worker reported staging/b1/other-p00121.txt, which is not for its task to write";
+    assert_eq!(tasks(&mut world).tasks.remove(0).error.as_deref(), Some(reason));
+}
+
 #[test]
 fn a_report_of_few_pages_is_whole_and_a_mismatch_fails_with_that_reason() {
     let (mut world, order) = book();
@@ -150,7 +167,7 @@ fn a_report_of_few_pages_is_whole_and_a_mismatch_fails_with_that_reason() {
     let names: Vec<_> = output(&mut world).into_iter().map(|file| file.file_name).collect();
     let text = |page: PageOutput| page.text_r2_key.unwrap().rsplit('/').next().unwrap().to_owned();
     let pages = [page(1), page(2)].map(|page| [page.file_name.clone(), text(page)]);
-    assert_eq!(names[0], "book.pdf");
+    assert_eq!(names[0], format!("{}.pdf", stem()));
     assert_eq!(names[1..], pages.concat());
 }
 
@@ -160,10 +177,14 @@ type Change = fn(&mut PageOutput);
 /// Each output has a key and a name of its own.
 #[test]
 fn pages_that_take_each_others_place_are_a_failure_with_that_reason() {
-    let changes: [(Change, &str); 4] = [
+    let changes: [(Change, &str); 5] = [
         (|second| second.r2_key = page(1).r2_key, "-p00001.jpg twice"),
         (|second| second.text_r2_key = Some(second.r2_key.clone()), "-p00002.jpg twice"),
         (|second| second.r2_key = "staging/b1/other-p0007.jpg".to_owned(), "other-p0007.jpg as page 2"),
+        (
+            |second| second.r2_key = "staging/b1/other-p00002.jpg".to_owned(),
+            "which is not for its task to write",
+        ),
         (
             |second| second.file_name = "../../a.jpg".to_owned(),
             "\"../../a.jpg\", which is not the name of a file",

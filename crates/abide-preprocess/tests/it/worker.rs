@@ -84,3 +84,29 @@ fn a_full_disk_is_told_from_what_is_wrong_with_a_file() {
     let written = abide_media::MediaError::Io { path: "output.jpg".into(), source };
     assert_eq!(Trouble::from(written).hindered_by(), Some(Hindrance::Machine));
 }
+
+/// With the credentials of the bucket a worker is told of no asset: what a batch archives that was begun anew is beside what it
+/// archived before.
+#[test]
+fn an_asset_is_that_of_one_task_in_one_life() {
+    let assignment = |callback: &str, asset: Option<&str>| {
+        let environment = BTreeMap::from([
+            ("TASK_ID", "b1_image_0000001"),
+            ("BATCH_ID", "b1"),
+            ("INPUT_R2_KEY", "staging/b1/a.jpg"),
+            ("CALLBACK_URL", callback),
+            ("INPUT_URL", "http://127.0.0.1:9/"),
+            ("ASSET_ID", asset.unwrap_or_default()),
+        ]);
+        Assignment::read(|name| environment.get(name).map(|value| (*value).to_owned())).unwrap()
+    };
+    let url = |life: u32, attempt: u32| {
+        format!("http://127.0.0.1:9/callback/b1/b1_image_0000001?life={life}&attempt={attempt}&signature=0")
+    };
+    let of = |life, attempt| assignment(&url(life, attempt), None).asset_id();
+    assert_eq!(of(7, 1), "b1_image_0000001-7");
+    assert_eq!(of(7, 2), of(7, 1), "attempts replace each other");
+    assert_ne!(of(8, 1), of(7, 1));
+    assert_eq!(assignment("http://127.0.0.1:9/", None).asset_id(), "b1_image_0000001");
+    assert_eq!(assignment(&url(7, 1), Some("TOLD")).asset_id(), "TOLD");
+}

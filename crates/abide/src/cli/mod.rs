@@ -133,8 +133,8 @@ pub(crate) enum Command {
     /// Do one task of preprocessing, as the environment says: what launchers start.
     #[command(after_help = WORKER_HELP)]
     Worker {
-        /// What to do.
-        task: WorkerTask,
+        /// What to do; what TASK_ID says by default.
+        task: Option<WorkerTask>,
     },
     /// Look at jobs and cancel them.
     Job {

@@ -42,6 +42,7 @@ mod preprocess_kill;
 mod preprocess_retry;
 mod preprocess_room;
 mod preprocess_s3;
+mod preprocess_worker;
 mod python;
 mod queue;
 #[path = "../../../abide-blob/tests/it/s3_server.rs"]

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::place::Place;
-use crate::scans::{is_jpeg, script, tiff, write};
+use crate::scans::{JPEG, is_jpeg, script, tiff, write};
 use crate::tiff_writer::{CLASSIC, Page, write as write_tiff};
 
 #[test]
@@ -174,4 +175,54 @@ fn a_long_run_says_what_fast_would_take() {
     let short = place.run("preprocess short --out web --dry-run");
     assert_eq!(short.code, Some(0), "{short}");
     assert!(!short.stderr.contains("--preset fast"), "{short}");
+}
+
+/// Files are referred to wherever they are: what they take on another disk is not needed on this one.
+#[test]
+fn what_is_on_another_disk_needs_no_room_here() {
+    let place = Place::new();
+    let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
+    let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("skipped: there is no other disk");
+        return;
+    };
+    if device(elsewhere.path()) == device(&place.path("work")) {
+        eprintln!("skipped: there is no other disk");
+        return;
+    }
+    write(&elsewhere.path().join("a.tif"), &tiff(32, 24, 1));
+    // A hole of four tebibytes: more than will be free.
+    fs::File::create(elsewhere.path().join("film.mov")).unwrap().set_len(4 << 40).unwrap();
+    let run = place.run(&format!("preprocess {} --out web --preset fast", elsewhere.path().display()));
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(is_jpeg(&place.path("work/web/a.jpg")));
+}
+
+/// A photograph is in staging and in the archive without a copy of its bytes.
+#[test]
+fn originals_are_referred_to_while_they_are_converted() {
+    let place = Place::new().env("ABIDE_LAUNCHER_IN_FLIGHT", "1");
+    let text = format!(
+        "#!/bin/sh\nPATH=/usr/bin:/bin\nfind '{}' -name 'original.*' ! -type l -size +0 >> '{}'\nexec '{}' worker \"$@\"\n",
+        place.path("work/web/.abide/buckets").display(),
+        place.path("copies").display(),
+        env!("CARGO_BIN_EXE_abide")
+    );
+    let program = script(&place, "noting", &text);
+    let place = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap());
+    for name in ["a.jpg", "b.jpg", "c.jpg"] {
+        write(&place.path(&format!("work/scans/{name}")), JPEG);
+    }
+    let run = place.run("preprocess scans --out web --preset fast");
+    assert_eq!(run.code, Some(0), "{run}");
+    let copies = fs::read_to_string(place.path("copies")).unwrap();
+    let clone = Command::new("cp")
+        .args(["--reflink=always", "scans/a.jpg", "clone"])
+        .current_dir(place.path("work"))
+        .output();
+    if clone.is_ok_and(|clone| clone.status.success()) {
+        eprintln!("not looked at: this file system shares blocks, which cannot be seen");
+        return;
+    }
+    assert_eq!(copies, "", "{run}");
 }

@@ -72,8 +72,13 @@ fn crc(bytes: &[u8]) -> u32 {
 
 /// So many bytes of white, deflated.
 fn deflated(bytes: u64) -> Vec<u8> {
+    deflated_of(b' ', bytes)
+}
+
+/// So many times the same byte, deflated.
+fn deflated_of(byte: u8, bytes: u64) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::copy(&mut std::io::repeat(b' ').take(bytes), &mut encoder).unwrap();
+    std::io::copy(&mut std::io::repeat(byte).take(bytes), &mut encoder).unwrap();
     encoder.finish().unwrap()
 }
 
@@ -147,26 +152,49 @@ fn each_hostile_file_fails_with_its_reason_and_the_batch_goes_on() {
     assert_eq!(left, Vec::<std::path::PathBuf>::new(), "workers leave nothing behind");
 }
 
-/// A few bytes of a document that become more than its worker may hold.
+/// A PNG whose colour profile is this, deflated.
+fn with_profile(profile: &[u8]) -> Vec<u8> {
+    let chunk = |kind: &[u8; 4], data: &[u8]| {
+        let body = [kind, data].concat();
+        [&(data.len() as u32).to_be_bytes()[..], &body, &crc(&body).to_be_bytes()].concat()
+    };
+    let header = [&300_u32.to_be_bytes()[..], &300_u32.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
+    let pixels = deflated_of(0, 300 * 301);
+    [
+        b"\x89PNG\r\n\x1a\n".to_vec(),
+        chunk(b"IHDR", &header),
+        chunk(b"iCCP", &[b"profile\0\0", profile].concat()),
+        chunk(b"IDAT", &pixels),
+        chunk(b"IEND", b""),
+    ]
+    .concat()
+}
+
+/// A few bytes of a document that become more than its worker may hold. Those of an image that are not pixels do not even
+/// become so many.
 #[test]
 fn a_bomb_in_a_document_is_stopped_by_the_bound_of_its_worker() {
     let place = place_of_a_server()
         .env("ABIDE_PREPROCESS_MEMORY_PDF_MB", "192")
+        .env("ABIDE_PREPROCESS_MEMORY_IMAGE_MB", "192")
         .env("ABIDE_PREPROCESS_TASK_ATTEMPTS", "1");
+    let deflated = deflated(250_000_000);
     let bomb = write_pdf(&[
         b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
         b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_vec(),
         b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 90 90] /Resources << >> /Contents 4 0 R >>".to_vec(),
-        stream("/Filter /FlateDecode", &deflated(250_000_000)),
+        stream("/Filter /FlateDecode", &deflated),
     ]);
     assert!(bomb.len() < 4_000_000);
     let book = document(60, 40, "", &["0 0 m 9 9 l S"], &[]);
-    let scans = [("bomb.pdf", bomb), ("book.pdf", book)].map(|(name, bytes)| (name.to_owned(), bytes));
+    let photo = with_profile(&deflated);
+    let scans = [("bomb.pdf", bomb), ("book.pdf", book), ("photo.png", photo)]
+        .map(|(name, bytes)| (name.to_owned(), bytes));
     let message = stage_files(&staging(&place), "bombs", &scans);
     let served = Served::start(&place, SERVE);
     send(&served, &message);
     let status = wait(&served, "bombs");
-    assert_eq!((&status["status"], &status["inputs"]["converted"]), (&json!("DONE"), &json!(1)), "{status}");
+    assert_eq!((&status["status"], &status["inputs"]["converted"]), (&json!("DONE"), &json!(2)), "{status}");
     let inputs = all(&served, "/preprocess/batches/bombs/inputs", "inputs");
     let reason = inputs[0]["reason"].as_str().unwrap();
     assert!(reason.contains("memory"), "{reason}");

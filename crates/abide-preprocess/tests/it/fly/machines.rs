@@ -55,6 +55,15 @@ async fn machines_are_asked_for_as_documented_and_a_dead_one_is_replaced() {
     assert!(seen.destroyed.contains(dead), "what is left of {dead} is destroyed: {:?}", seen.destroyed);
 }
 
+/// Whose image is not there, for example. Nobody waits for it until its time is up.
+#[tokio::test]
+async fn a_machine_that_cannot_be_launched_is_replaced_at_once() {
+    let calm = Seen { too_many: 2 * LAUNCH_ATTEMPTS, end: Some("launch_failed"), ..Seen::default() };
+    let ran = run(2, Duration::from_millis(20), calm);
+    let seen = tokio::time::timeout(Duration::from_secs(30), ran).await.unwrap();
+    assert_eq!(seen.machines.len(), 3, "{:?}", seen.machines);
+}
+
 #[tokio::test]
 async fn no_more_machines_than_the_cap_and_a_callback_makes_room_for_the_next() {
     // Nobody would hear of a machine's end by asking.

@@ -15,7 +15,7 @@ use abide_preprocess::asset::Asset;
 use abide_preprocess::calls::CheckAnswer;
 use abide_preprocess::limits::INPUT_BYTES;
 use abide_preprocess::worker::{UploadsAnswer, UploadsRequest};
-use abide_preprocess::{Buckets, Call, Holder, Lent, Which};
+use abide_preprocess::{Call, Holder, Lent, Which};
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -186,7 +186,9 @@ pub(super) async fn uploads(
         }
         let key = Key::new(&wanted.key).map_err(|error| ApiError::bad(error.to_string()))?;
         let buckets = service(&app).buckets();
-        if wanted.is_input && shared(buckets, &checked, wanted.bucket, &key).await.map_err(failed)? {
+        let is_shared = wanted.is_input
+            && service(&app).share_input(&checked, (wanted.bucket, &key)).await.map_err(failed)?;
+        if is_shared {
             urls.push(String::new());
             continue;
         }
@@ -195,12 +197,6 @@ pub(super) async fn uploads(
         urls.push(url.map_err(failed)?);
     }
     Ok(Json(UploadsAnswer { urls }))
-}
-
-/// Lets a key share the bytes of the task's input. Whether the buckets can.
-async fn shared(buckets: &Buckets, task: &CheckAnswer, which: Which, key: &Key) -> Result<bool, BlobError> {
-    let input = Key::new(&task.input.r2_key)?;
-    buckets.get(which).share(key, &buckets.staging, &input).await
 }
 
 pub(super) async fn asset(

@@ -43,30 +43,33 @@ pub(in crate::commands) struct Estimate {
 }
 
 impl Estimate {
-    /// Computed from headers of some files and the speed of this machine.
+    /// That of a folder whose files are kept with what is made of them.
     pub(in crate::commands) fn of(
         folder: &Folder,
         out: &Path,
         in_flight: usize,
     ) -> Result<Estimate, Failure> {
-        Estimate::of_rest(folder, out, in_flight, |_| false)
+        let made = Estimate::of_rest(folder, out, in_flight, |_| false)?;
+        let place = place_of(out);
+        let there = fs::metadata(place).map_err(|error| Failure::Input { path: place.to_owned(), error })?;
+        let copies = if there.dev() == folder.device { 0 } else { folder.bytes };
+        Ok(Estimate { needed_bytes: made.needed_bytes + copies, ..made })
     }
 
-    /// That of a folder of which some images are made already, and want their smaller copies.
+    /// Computed from headers of some files and the speed of this machine, for a folder whose files are referred to wherever they are,
+    /// and of which some images are made already and want their smaller copies.
     pub(super) fn of_rest(
         folder: &Folder,
         out: &Path,
         in_flight: usize,
         is_made: impl Fn(&File) -> bool,
     ) -> Result<Estimate, Failure> {
-        let place = out.ancestors().find(|place| place.exists()).unwrap_or(out);
+        let place = place_of(out);
         let unreadable = |error| Failure::Input { path: place.to_owned(), error };
-        let same_device = fs::metadata(place).map_err(unreadable)?.dev() == folder.device;
         let looked_at = LookedAt::of(folder, is_made);
-        let copies = if same_device { 0 } else { folder.bytes };
         let (default, fast) = times(&looked_at, in_flight)?;
         Ok(Estimate {
-            needed_bytes: looked_at.result_bytes() + copies + SPARE_BYTES,
+            needed_bytes: looked_at.result_bytes() + SPARE_BYTES,
             free_bytes: free_bytes(place).map_err(unreadable)?,
             default,
             fast,
@@ -88,6 +91,11 @@ impl Estimate {
         let (needed, free) = (self.needed_bytes, self.free_bytes);
         Err(Failure::NoRoom { path: out.to_owned(), needed, free })
     }
+}
+
+/// The folder that is there, of those that a path leads through.
+fn place_of(out: &Path) -> &Path {
+    out.ancestors().find(|place| place.exists()).unwrap_or(out)
 }
 
 /// What is free where a path is.

@@ -16,6 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
+use abide_preprocess::{Originals, Setup};
 use abide_sqlite::{DataDir, OpenError};
 use indicatif::{HumanBytes, HumanDuration};
 use serde::{Deserialize, Serialize};
@@ -179,6 +180,8 @@ async fn convert_all(
     let told = interrupted(output, config.server.drain_ms).map_err(Failure::System)?;
     let mut hosted = Hosted::only(abide_engine::Registry::new());
     let setup = service::setup(config).map_err(|failure| of_state(failure, out, state))?;
+    // What is archived is brought to its place, and gone with the batch.
+    let setup = Setup { originals: Originals::Referred, ..setup };
     let service = service::begin(&mut hosted, setup, String::new())?;
     let listen = Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), flag: "--out" };
     let host = Host::start(config, hosted, listen).await.map_err(|failure| of_state(failure, out, state))?;
