@@ -188,7 +188,10 @@ fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     if turn.get::<Session>("session")?.is_none() {
         let id = turn.seed().uuid();
         let catch_up = CatchUp::Over;
-        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0, catch_up })?;
+        turn.put(
+            "session",
+            &Session { id, source: None, seen: Some(0), asked: 0, has_answers: false, catch_up },
+        )?;
         let log = sync(turn.object().name.as_str())?;
         turn.follow(&log, Seq(0));
     }
