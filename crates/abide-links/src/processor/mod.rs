@@ -43,7 +43,7 @@ pub mod summarize;
 mod together;
 mod work;
 
-pub use calls::{Added, Call, Changes, LinkView, Listed, NewLink, Query, Reply, State};
+pub use calls::{Added, Call, Changes, Done, LinkView, Listed, NewLink, Query, Reply, State};
 pub use object::Processor;
 pub use refusal::{LARGE_ANSWER, NOT_DONE, No};
 

@@ -41,6 +41,7 @@ impl Object for Processor {
                 let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }
+            Call::Named { ids } => Ok(Reply::Links(list::named(turn, &ids)?).into()),
             Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
             Call::UpdateListed { query, changes } => {
                 let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
