@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::ask::{Ask, Shape};
 use crate::budget::tokens;
+use crate::dialect::{Dialect, Known, Part};
 use crate::error::LlmError;
 use crate::fit::fit;
 use crate::limiter::{Limiter, Limiters};
@@ -13,7 +14,7 @@ use crate::purse::Purse;
 use crate::repair::object_in;
 use crate::replay::{Counted, Model, Reckoned, Reckoning};
 use crate::spend::{Ledger, Price, Spent, Usage};
-use crate::wire::{self, Form, Said};
+use crate::wire::{self, Said};
 use abide_core::time::Clock;
 use abide_fetch::certificates;
 use abide_fetch::retry_after::retry_after_ms;
@@ -23,7 +24,6 @@ use serde_json::Value;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Where a model is and how it is asked.
@@ -86,8 +86,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     limiter: Arc<Limiter>,
     ledger: Ledger,
-    /// The first [`Form`] that the endpoint has not refused.
-    form: AtomicU8,
+    known: Known,
 }
 
 /// Where one question stands between its requests.
@@ -97,6 +96,8 @@ struct Going<'a> {
     validator: Option<Validator>,
     max_tokens: u32,
     complaint: Option<String>,
+    /// In which the last request was.
+    dialect: Dialect,
     usage: Usage,
     requests: u32,
     /// What it may cost, if that is bounded.
@@ -112,8 +113,8 @@ enum Miss {
     Again(LlmError, i64),
     /// The same, and it may have been paid for.
     Lost(LlmError, i64),
-    /// The endpoint does not know this form.
-    Form(LlmError),
+    /// The endpoint does not take this part of it.
+    Part(LlmError, Part),
 }
 
 impl<'a> Going<'a> {
@@ -135,6 +136,7 @@ impl<'a> Going<'a> {
             validator,
             max_tokens: ask.max_tokens,
             complaint: None,
+            dialect: Dialect::FIRST,
             usage: Usage::default(),
             requests: 0,
             allowance_micros,
@@ -155,8 +157,8 @@ impl Client {
         let http = certificates::client(builder);
         let http = http.map_err(|why| LlmError::Setup(why.to_string()))?;
         let limiter = limiters.of(&endpoint);
-        let (ledger, form) = (Ledger::default(), AtomicU8::new(Form::Schema as u8));
-        Ok(Client { shared: Arc::new(Shared { endpoint, http, clock, limiter, ledger, form }) })
+        let (ledger, known) = (Ledger::default(), Known::new());
+        Ok(Client { shared: Arc::new(Shared { endpoint, http, clock, limiter, ledger, known }) })
     }
 
     /// Asks, and asks again as far as that may help.
@@ -217,13 +219,12 @@ impl Client {
         loop {
             let error = match self.request(going).await {
                 Ok(answer) => return Ok(answer),
-                Err(Miss::Form(error)) => match self.form().next() {
-                    Some(form) => {
-                        self.shared.form.fetch_max(form as u8, Ordering::Relaxed);
+                Err(Miss::Part(error, part)) => {
+                    if self.shared.known.is_refused(going.dialect, part) {
                         continue;
                     }
-                    None => return Err(error),
-                },
+                    return Err(error);
+                }
                 Err(Miss::Final(error)) => return Err(error),
                 Err(Miss::Again(error @ LlmError::Limited { .. }, wait_ms))
                     if waited_ms + wait_ms <= self.shared.endpoint.patience_ms =>
@@ -259,20 +260,16 @@ impl Client {
         self.shared.ledger.spent(self.shared.endpoint.price)
     }
 
-    fn form(&self) -> Form {
-        Form::of(self.shared.form.load(Ordering::Relaxed))
-    }
-
     async fn request(&self, going: &mut Going<'_>) -> Result<Answer, Miss> {
         let endpoint = &self.shared.endpoint;
-        let form = self.form();
+        going.dialect = self.shared.known.dialect();
         let question = wire::Question {
             ask: going.ask,
             image_url: going.image_url,
             max_tokens: going.max_tokens,
             complaint: going.complaint.as_deref(),
         };
-        let body = wire::request(&question, &endpoint.model, form);
+        let body = wire::request(&question, &endpoint.model, going.dialect);
         let most_micros = self.next_micros(going);
         let (reply, aside) = {
             let _room = self.shared.limiter.enter().await;
@@ -310,7 +307,9 @@ impl Client {
             aside.settle(took_micros).await;
         }
         let said = match reply {
-            Err(Miss::Form(error)) if going.validator.is_none() => return Err(Miss::Final(error)),
+            Err(Miss::Part(error, Part::Form)) if going.validator.is_none() => {
+                return Err(Miss::Final(error));
+            }
             reply => reply?,
         };
         going.usage = going.usage.plus(said.usage);
@@ -379,8 +378,12 @@ impl Client {
                 let why = format!("it answered {status}");
                 Miss::Again(LlmError::Unavailable { endpoint, why }, wait_ms.unwrap_or(BACKOFF_MS))
             }
-            400 | 404 | 415 | 422 if speaks_of_form(&message) => {
-                Miss::Form(LlmError::Refused { endpoint, status, code, message })
+            400 | 404 | 415 | 422 => {
+                let error = LlmError::Refused { endpoint, status, code, message };
+                match Part::refused_by(&said) {
+                    Some(part) => Miss::Part(error, part),
+                    None => Miss::Final(error),
+                }
             }
             _ => Miss::Final(LlmError::Refused { endpoint, status, code, message }),
         }
@@ -476,12 +479,4 @@ fn read_answer(going: &Going<'_>, text: Option<&str>) -> Result<(Value, bool), S
     let wrong = if place.is_empty() { error.to_string() } else { format!("at {place}: {error}") };
     // What is missing at the end of JSON that had to be closed was cut away.
     Err(if found.repaired { format!("the JSON is broken or cut off: {wrong}") } else { wrong })
-}
-
-/// Whether a refusal is about the form of the answer rather than the question.
-fn speaks_of_form(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    ["response_format", "json_schema", "json_object", "response format", "structured output"]
-        .iter()
-        .any(|word| message.contains(word))
 }

@@ -12,6 +12,7 @@ mod answer;
 mod ask;
 pub mod budget;
 mod client;
+mod dialect;
 mod error;
 pub mod extract;
 pub mod fence;

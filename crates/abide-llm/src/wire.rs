@@ -1,37 +1,9 @@
 //! Requests and replies of chat completions. Replies are read leniently: endpoints leave out and add fields as they like.
 
 use crate::ask::{Ask, Shape};
+use crate::dialect::{Dialect, Form, Room, Warmth};
 use crate::spend::Usage;
 use serde_json::{Value, json};
-
-/// How the endpoint is told which shape is wanted. Each is understood by more endpoints than the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Form {
-    /// By a JSON schema that it enforces.
-    Schema = 0,
-    /// By JSON mode, and the schema in words.
-    JsonObject = 1,
-    /// In words alone.
-    Words = 2,
-}
-
-impl Form {
-    pub(crate) fn next(self) -> Option<Form> {
-        match self {
-            Form::Schema => Some(Form::JsonObject),
-            Form::JsonObject => Some(Form::Words),
-            Form::Words => None,
-        }
-    }
-
-    pub(crate) fn of(number: u8) -> Form {
-        match number {
-            0 => Form::Schema,
-            1 => Form::JsonObject,
-            _ => Form::Words,
-        }
-    }
-}
 
 /// What a reply says.
 #[derive(Debug)]
@@ -56,17 +28,25 @@ pub(crate) struct Question<'a> {
 }
 
 /// The body of a request.
-pub(crate) fn request(question: &Question<'_>, model: &str, form: Form) -> Value {
+pub(crate) fn request(question: &Question<'_>, model: &str, dialect: Dialect) -> Value {
     let Question { ask, image_url, max_tokens, complaint } = *question;
     let mut system = ask.system.clone();
-    let mut body = json!({ "model": model, "max_tokens": max_tokens, "temperature": 0 });
+    let mut body = json!({ "model": model });
+    match dialect.room {
+        Room::Tokens => body["max_tokens"] = max_tokens.into(),
+        Room::CompletionTokens => body["max_completion_tokens"] = max_tokens.into(),
+    }
+    match dialect.warmth {
+        Warmth::Zero => body["temperature"] = 0.into(),
+        Warmth::Its => {}
+    }
     if let Shape::Json { name, schema } = &ask.shape {
-        match form {
+        match dialect.form {
             Form::Schema => {
                 let format = json!({ "name": name, "strict": true, "schema": schema });
                 body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
             }
-            Form::JsonObject | Form::Words => {
+            form @ (Form::JsonObject | Form::Words) => {
                 if form == Form::JsonObject {
                     body["response_format"] = json!({ "type": "json_object" });
                 }

@@ -72,6 +72,17 @@ impl FromRequest<App> for AnyBody {
     }
 }
 
+/// Text that has at most `BOUND` bytes, for whoever reads it to the letter.
+pub(crate) struct TextBody<const BOUND: usize>(pub(crate) String);
+
+impl<const BOUND: usize> FromRequest<App> for TextBody<BOUND> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<TextBody<BOUND>, ApiError> {
+        read(request.into_body(), app, BOUND, "send less at a time").await.map(TextBody)
+    }
+}
+
 /// An answer that is JSON text already.
 pub(crate) fn json_text(text: &Json) -> Response {
     let mut response = Response::new(Body::from(text.as_str().to_owned()));

@@ -11,7 +11,7 @@ const DECLARED_WITHIN: usize = 4_096;
 pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
     let encoding = Encoding::for_bom(bytes)
         .map(|(encoding, _)| encoding)
-        .or_else(|| content_type.and_then(label_in))
+        .or_else(|| content_type.and_then(|text| label_behind("charset", text)))
         .or_else(|| declared(bytes))
         .unwrap_or_else(|| looks_like(bytes));
     encoding.decode(bytes).0.into_owned()
@@ -19,19 +19,21 @@ pub fn decode(bytes: &[u8], content_type: Option<&str>) -> String {
 
 /// What `<meta charset>` or `<?xml encoding>` near the start says. A page that could be read so far is not UTF-16.
 fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
-    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARED_WITHIN)]).to_ascii_lowercase();
-    let from = start.find("charset").or_else(|| start.find("encoding"))?;
-    let encoding = label_in(&start[from..])?;
+    let start = String::from_utf8_lossy(&bytes[..bytes.len().min(DECLARED_WITHIN)]);
+    let encoding = label_behind("charset", &start).or_else(|| label_behind("encoding", &start))?;
     Some(if encoding.is_ascii_compatible() { encoding } else { UTF_8 })
 }
 
-/// The encoding named behind `charset=` or `encoding=`.
-fn label_in(text: &str) -> Option<&'static Encoding> {
+/// The first encoding that is named behind `word` and `=`. The word may also stand where it names none: in a comment, a script, a
+/// title.
+fn label_behind(word: &str, text: &str) -> Option<&'static Encoding> {
     let lower = text.to_ascii_lowercase();
-    let (_, after) = lower.split_once("charset").or_else(|| lower.split_once("encoding"))?;
-    let label = after.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
-    let end = label.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(label.len());
-    Encoding::for_label(&label.as_bytes()[..end])
+    lower.match_indices(word).find_map(|(at, _)| {
+        let after = lower[at + word.len()..].trim_start().strip_prefix('=')?;
+        let label = after.trim_start().trim_start_matches(['"', '\'']);
+        let is_end = |c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c));
+        Encoding::for_label(&label.as_bytes()[..label.find(is_end).unwrap_or(label.len())])
+    })
 }
 
 fn looks_like(bytes: &[u8]) -> &'static Encoding {

@@ -103,6 +103,7 @@ fn go(turn: &mut Turn<'_>, call: &Call, to: To<'_>) -> Result<Answer<Reply>, Hal
         Call::Add { links, tags, source } => changes::add(turn, links, tags, source, to),
         Call::Update { ids, changes } => changes::update(turn, ids, changes, to),
         Call::Get { .. }
+        | Call::Named { .. }
         | Call::List(_)
         | Call::UpdateListed { .. }
         | Call::Reprocess { .. }

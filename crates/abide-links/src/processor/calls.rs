@@ -23,6 +23,11 @@ pub enum Call {
         /// Which.
         id: String,
     },
+    /// These links, in this order.
+    Named {
+        /// Which.
+        ids: Vec<String>,
+    },
     /// Links.
     List(Query),
     /// Change links.
@@ -307,6 +312,15 @@ pub struct Added {
     pub link: LinkView,
 }
 
+/// What became of a link that somebody wrote about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Whether it is new.
+    pub created: bool,
+    /// Which.
+    pub id: String,
+}
+
 /// A page of links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -328,6 +342,8 @@ pub struct Listed {
 pub enum Reply {
     /// To [`Call::Add`], in the order of the URLs.
     Added(Vec<Added>),
+    /// The same, if the links are too much for an answer that is kept: [`Call::Named`] gives them.
+    Done(Vec<Done>),
     /// One link or those that were changed.
     Links(Vec<LinkView>),
     /// To [`Call::List`].

@@ -1,7 +1,7 @@
 //! Requests that change something: written to the log like everybody's events, and answered when they come back by it.
 
 use super::API_CLIENT;
-use super::calls::{Added, Call, Changes, NewLink, Reply, State, TagChanges};
+use super::calls::{Added, Call, Changes, Done, NewLink, Reply, State, TagChanges};
 use super::list::{instant, listed};
 use super::projection::get;
 use super::refusal::{LARGE_ANSWER, No};
@@ -223,8 +223,8 @@ pub(super) fn came_back(turn: &mut Turn<'_>, session: &str, room: &mut usize) ->
             turn.put(&key, &wait)?;
             continue;
         }
-        let reply = reply(turn, &wait.links)?;
-        resolve(turn, &wait.ticket, &reply, room)?;
+        let added = added(turn, &wait.links)?;
+        resolve(turn, &wait.ticket, added, room)?;
         for same in wait.links.iter().filter_map(|wanted| wanted.same.as_ref()) {
             turn.delete(&format!("adding/{same}"));
         }
@@ -234,12 +234,21 @@ pub(super) fn came_back(turn: &mut Turn<'_>, session: &str, room: &mut usize) ->
     Ok(())
 }
 
-/// Answers, within `room` bytes.
-fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize) -> Result<(), Halt<No>> {
-    let bytes = Json::encode(reply)?.len();
-    if bytes <= *room {
-        *room -= bytes;
-        return Ok(turn.resolve(ticket, reply)?);
+/// Answers, within `room` bytes: with the links, or at least with which they are.
+fn resolve(
+    turn: &mut Turn<'_>,
+    ticket: &Ticket,
+    added: Vec<Added>,
+    room: &mut usize,
+) -> Result<(), Halt<No>> {
+    let done = |Added { created, link }: &Added| Done { created: *created, id: link.id.clone() };
+    let done = Reply::Done(added.iter().map(done).collect());
+    for reply in [Reply::Added(added), done] {
+        let bytes = Json::encode(&reply)?.len();
+        if bytes <= *room {
+            *room -= bytes;
+            return Ok(turn.resolve(ticket, &reply)?);
+        }
     }
     let message = "it is done, and what there is to say about it is too much for one answer: list the links";
     turn.resolve_refused(ticket, LARGE_ANSWER, message);
@@ -247,7 +256,7 @@ fn resolve(turn: &mut Turn<'_>, ticket: &Ticket, reply: &Reply, room: &mut usize
 }
 
 /// What is answered about `wanted`. A link that lost to one with the same URL is answered with that one.
-fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
+fn added(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Vec<Added>, Halt<No>> {
     let added = together(wanted.iter().map(|Wanted { id, same }| {
         let mut link = get(turn, id)?;
         let mut created = same.is_some() && link.is_some();
@@ -260,7 +269,7 @@ fn reply(turn: &mut Turn<'_>, wanted: &[Wanted]) -> Result<Reply, Halt<No>> {
         }
         link.map(|link| Ok(Added { created, link: listed(turn, &link)? })).transpose()
     }))?;
-    Ok(Reply::Added(added.into_iter().flatten().collect()))
+    Ok(added.into_iter().flatten().collect())
 }
 
 fn write(
@@ -281,14 +290,14 @@ fn write(
         }
     }
     let ticket = match to {
-        To::Caller if left == 0 => return Ok(reply(turn, &links)?.into()),
+        To::Caller if left == 0 => return Ok(Reply::Added(added(turn, &links)?).into()),
         To::Caller => turn.open_ticket(),
         To::Ticket(ticket) => ticket.clone(),
     };
     if left == 0 {
-        let reply = reply(turn, &links)?;
+        let added = added(turn, &links)?;
         let mut room = ANSWERS_BYTES;
-        resolve(turn, &ticket, &reply, &mut room)?;
+        resolve(turn, &ticket, added, &mut room)?;
         return Ok(Answer::Later(ticket));
     }
     turn.put(&format!("wait/{session}"), &Wait { left, ticket: ticket.clone(), links, then: Vec::new() })?;

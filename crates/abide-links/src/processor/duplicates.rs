@@ -7,7 +7,7 @@
 
 use super::projection::{get, put};
 use super::refusal::No;
-use super::rows::{Answered, Link, Processing, Status};
+use super::rows::{Link, Processing, Status};
 use super::work::{append, event, fetched_event, summarized_event};
 use crate::hash::hash;
 use crate::identity::Identity;
@@ -103,9 +103,8 @@ pub(super) fn hand_down(turn: &mut Turn<'_>, to: &Link, from: &str) -> Result<()
     if let Some(snapshot) = &link.snapshot {
         events.push(fetched_event(turn, id, snapshot)?);
     }
-    let answered: Option<Answered> = turn.get(&format!("answer/{from}"))?;
-    if let Some((summary, model)) = link.summary.as_ref().zip(answered.map(|answered| answered.model)) {
-        events.push(summarized_event(turn, id, summary, &model)?);
+    if let Some((summary, model)) = link.summary.as_ref().zip(link.summary_model.as_ref()) {
+        events.push(summarized_event(turn, id, summary, model)?);
     }
     let mut args = json!({ "linkId": id, "updatedAt": now });
     for (name, text) in [("error", error), ("reason", reason)] {

@@ -3,6 +3,7 @@
 use super::calls::{Duplicate, LinkView, Listed, Query, SpentView, State, processing_word};
 use super::duplicates::stands_for;
 use super::object::PASSED_OVER;
+use super::projection::get;
 use super::refusal::No;
 use super::rows::{Link, PassedOver, Tag, Tally, Work};
 use super::sort::Sort;
@@ -228,6 +229,14 @@ fn search(
     };
     let links = views(turn, &links)?.into_iter().zip(marks).map(marked).collect();
     Ok(Listed { links, total: total as u64, next_cursor, passed_over: None })
+}
+
+/// The links of these ids.
+pub(super) fn named(turn: &mut Turn<'_>, ids: &[String]) -> Result<Vec<LinkView>, Halt<No>> {
+    let found = together(ids.iter().map(|id| get(turn, id)))?;
+    let known = found.into_iter().zip(ids).map(|(link, id)| link.ok_or_else(|| No::UnknownLink(id.clone())));
+    let links: Vec<Link> = known.collect::<Result<_, No>>()?;
+    views(turn, &links)
 }
 
 /// Links among others as the API shows them.

@@ -18,11 +18,13 @@
 //! | `todo/{id}` | a link that is to be begun |
 //! | `hand/{id}` | a link whose duplicates are to get what came of it |
 //! | `work/{id}` | a link that is under way: which attempt, and how far |
-//! | `answer/{id}` | the last summary, and the question that it answers |
+//! | `answer/{hash}` | what a model said about a text, and the question that it answers |
+//! | `answered/{id}` | about which text of this link a model was asked last |
 //! | `asked/{session}` | a request that waits until the whole log has been read |
 //! | `passed-over` | how many events could not be projected, and which were the last |
 //! | `adding/{hash}`, `wait/{session}` | somebody waits for what they wrote to come back by the log |
 
+mod answers;
 mod args;
 mod asked;
 pub mod calls;
@@ -41,7 +43,7 @@ pub mod summarize;
 mod together;
 mod work;
 
-pub use calls::{Added, Call, Changes, LinkView, Listed, NewLink, Query, Reply, State};
+pub use calls::{Added, Call, Changes, Done, LinkView, Listed, NewLink, Query, Reply, State};
 pub use object::Processor;
 pub use refusal::{LARGE_ANSWER, NOT_DONE, No};
 

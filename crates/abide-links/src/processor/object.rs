@@ -41,6 +41,7 @@ impl Object for Processor {
                 let link = get(turn, &id)?.ok_or(No::UnknownLink(id))?;
                 Ok(Reply::Links(vec![list::view(turn, &link)?]).into())
             }
+            Call::Named { ids } => Ok(Reply::Links(list::named(turn, &ids)?).into()),
             Call::List(query) => Ok(Reply::Listed(list::list(turn, &query)?).into()),
             Call::UpdateListed { query, changes } => {
                 let ids = list::list(turn, &query)?.links.into_iter().map(|link| link.id);
@@ -188,7 +189,10 @@ fn follow(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     if turn.get::<Session>("session")?.is_none() {
         let id = turn.seed().uuid();
         let catch_up = CatchUp::Over;
-        turn.put("session", &Session { id, source: None, seen: Some(0), asked: 0, catch_up })?;
+        turn.put(
+            "session",
+            &Session { id, source: None, seen: Some(0), asked: 0, has_answers: false, catch_up },
+        )?;
         let log = sync(turn.object().name.as_str())?;
         turn.follow(&log, Seq(0));
     }

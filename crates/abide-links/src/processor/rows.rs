@@ -23,6 +23,9 @@ pub struct Session {
     /// How many requests wait until it has seen the whole log.
     #[serde(default)]
     pub asked: u32,
+    /// Whether there are answers of a model.
+    #[serde(default)]
+    pub has_answers: bool,
     /// Whether it reads a part of the log of which it does not know the end.
     #[serde(default, skip_serializing_if = "CatchUp::is_over")]
     pub catch_up: CatchUp,
@@ -192,6 +195,9 @@ pub enum Stage {
 pub struct Answered {
     /// The key of the question.
     pub key: String,
+    /// What was asked about, as a hash; none if nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// The summary.
     pub summary: Option<String>,
     /// Who made it.

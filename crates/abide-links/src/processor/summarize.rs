@@ -1,6 +1,7 @@
 //! Summarizing a page: outside work if there is a model, ranked sentences if there is none.
 
 use super::rows::Answered;
+use crate::hash::hash;
 use crate::limits::{PROMPT_CHARS, SUMMARY_CHARS};
 use crate::page::Page;
 use abide_core::job::{AttemptEnd, Finish, RetryWish};
@@ -34,8 +35,16 @@ pub struct SummarizePayload {
     pub page: Page,
     /// Names of the tags that there are.
     pub tags: Vec<String>,
-    /// The summary that it has.
+    /// What a model said about the same text, if that is known.
     pub cached: Option<Answered>,
+}
+
+impl SummarizePayload {
+    /// What there is to say something about, as a hash: the same for pages that say the same.
+    #[must_use]
+    pub fn about(&self) -> String {
+        hash(&told(&self.domain, &self.page))
+    }
 }
 
 /// What came of it.
@@ -86,6 +95,7 @@ impl Summarize {
         };
         // Tags come and go, and what is suggested is matched with those that there are when it is: the page is what counts.
         let key = question(&payload, &[]).key(model.name());
+        let about = Some(payload.about());
         let question = question(&payload, &payload.tags);
         // That there was no answer that could be used is no answer: whoever asks again wants one.
         let is_it = |cached: &&Answered| cached.key == key && cached.summary.is_some();
@@ -112,7 +122,7 @@ impl Summarize {
                 let names = list("existingTags").into_iter().chain(list("newTags"));
                 let tags = names.filter_map(|name| name.as_str().map(str::to_owned)).collect();
                 let (summary, model) = (text("summary"), answer.model);
-                done(&Summarized::Made(Answered { key, summary, model, tags, spent: Some(spent) }))
+                done(&Summarized::Made(Answered { key, about, summary, model, tags, spent: Some(spent) }))
             }
             Err(error) if is_worth_another_attempt(&error, spent) && !is_last => {
                 let retry = error.wait_ms().map_or(RetryWish::ByPolicy, RetryWish::AfterMs);
@@ -120,7 +130,14 @@ impl Summarize {
             }
             Err(LlmError::Declined(_)) => {
                 let (model, spent) = (model.name().to_owned(), Some(spent));
-                done(&Summarized::Made(Answered { key, summary: None, model, tags: Vec::new(), spent }))
+                done(&Summarized::Made(Answered {
+                    key,
+                    about,
+                    summary: None,
+                    model,
+                    tags: Vec::new(),
+                    spent,
+                }))
             }
             Err(error) => {
                 tracing::warn!(target: "links", link = payload.link_id, %error, "no summary");
@@ -172,6 +189,7 @@ pub fn extractive(payload: &SummarizePayload) -> Answered {
     let found = summarize(title, text, Length { chars: SUMMARY_CHARS, ..Length::SHORT });
     Answered {
         key: String::new(),
+        about: None,
         summary: found.summary,
         model: EXTRACTIVE.to_owned(),
         tags: found.keywords,
@@ -179,9 +197,9 @@ pub fn extractive(payload: &SummarizePayload) -> Answered {
     }
 }
 
-/// The question about a page, with these tags to choose from.
-fn question(payload: &SummarizePayload, tags: &[String]) -> Ask {
-    let Page { url, metadata, text } = &payload.page;
+/// What a model is told about a page.
+fn told(domain: &str, page: &Page) -> String {
+    let Page { url, metadata, text } = page;
     let title = metadata.title.as_deref().unwrap_or_default();
     let about = match text.as_str() {
         "" => {
@@ -191,7 +209,12 @@ fn question(payload: &SummarizePayload, tags: &[String]) -> Ask {
         text => format!("# {title}\n\n{text}"),
     };
     let about: String = about.chars().take(PROMPT_CHARS).collect();
-    let about = format!("Domain: {}\n\n{about}", payload.domain);
+    format!("Domain: {domain}\n\n{about}")
+}
+
+/// The question about a page, with these tags to choose from.
+fn question(payload: &SummarizePayload, tags: &[String]) -> Ask {
+    let about = told(&payload.domain, &payload.page);
     let user = format!("{}\n\n{}", fence("tags", &tags.join(", ")), fence("page", &about));
     let names = |most: u32| json!({ "type": "array", "items": { "type": "string" }, "maxItems": most });
     let schema = json!({

@@ -6,7 +6,9 @@ use super::refusal::No;
 use super::rows::{Answered, Link, Session, Stage, Status, Tag, Work};
 use super::summarize::{SummarizePayload, Summarized};
 use super::together::together;
-use super::{FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE, catch_up, duplicates};
+use super::{
+    FETCH, FETCH_QUEUE, PROCESSOR_CLIENT, SUMMARIZE, SUMMARIZE_QUEUE, answers, catch_up, duplicates,
+};
 use crate::event::{Append, NewEvent, ToLinks, ToSync, sync};
 use crate::hash::hash;
 use crate::limits::{
@@ -256,10 +258,9 @@ fn fetched(turn: &mut Turn<'_>, link: &Link, attempt: u32, page: Page) -> Result
         fits
     });
     let tags = tags.collect();
-    // There is none before the first has come.
-    let cached = if attempt > 1 { turn.get::<Answered>(&format!("answer/{}", link.id))? } else { None };
-    let payload =
-        SummarizePayload { link_id: link.id.clone(), domain: link.domain.clone(), page, tags, cached };
+    let (link_id, domain) = (link.id.clone(), link.domain.clone());
+    let payload = SummarizePayload { link_id, domain, page, tags, cached: None };
+    let payload = SummarizePayload { cached: answers::find(turn, &payload.about())?, ..payload };
     let job = NewJob::of(SUMMARIZE_QUEUE, SUMMARIZE, &payload)?;
     let unique_key = Some(job_key(SUMMARIZE, &link.id, attempt)?);
     turn.enqueue(NewJob { unique_key, max_attempts: Some(ATTEMPTS), ..job })?;
@@ -281,9 +282,7 @@ fn summarized(turn: &mut Turn<'_>, link: &Link, attempt: u32, answered: &Answere
         events.push(event("v1.TagSuggested", args)?);
     }
     events.push(event("v1.LinkProcessingCompleted", json!({ "linkId": link.id, "updatedAt": now }))?);
-    if answered.summary.is_some() {
-        turn.put(&format!("answer/{}", link.id), answered)?;
-    }
+    answers::keep(turn, link, answered)?;
     end(turn, &link.id, attempt, events)
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the link service: the log of a store, who may see it, its processor, and pages.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod answers;
 mod duplicates;
 mod hostile_pages;
 mod lane;

@@ -97,6 +97,10 @@ fn character_sets_are_told_declared_or_guessed() {
         ),
         "ü"
     );
+    let spoken_of = b"<!-- charset comes first --><script>var charset = find()</script><meta charset=koi8-r><title>\xc4\xc1</title>";
+    assert_eq!(read("text/html", spoken_of), "да");
+    let of_xml = b"<?xml version='1.0' encoding='koi8-r'?><title>\xc4\xc1 is a charset</title>";
+    assert_eq!(read("application/xhtml+xml", of_xml), "да is a charset");
     assert_eq!(read("text/html; charset=latin1", b"\xef\xbb\xbf<title>\xc3\xbc</title>"), "ü");
     let (shift_jis, _, _) = encoding_rs::SHIFT_JIS.encode("<title>日本語のページです</title>");
     assert_eq!(read("text/html; charset=\"Shift_JIS\"", &shift_jis), "日本語のページです");

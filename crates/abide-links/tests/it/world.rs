@@ -97,7 +97,8 @@ pub(crate) fn summarize_well(lease: &Lease) -> Finish {
     let usage = Usage { input_tokens: 10, output_tokens: 5 };
     let spent = Some(Spent { requests: 1, usage, cost_micros: 7 });
     let (key, model) = ("k".to_owned(), "script".to_owned());
-    done(&Summarized::Made(Answered { key, summary, model, tags, spent }))
+    let about = Some(payload.about());
+    done(&Summarized::Made(Answered { key, about, summary, model, tags, spent }))
 }
 
 /// A page for any URL.

@@ -75,28 +75,41 @@ fn is_item(line: &str) -> bool {
     (ITEM_WORDS..=MOST_WORDS).contains(&words.len()) && others.len() >= OTHER_WORDS
 }
 
-/// The sentences of one line, not torn apart behind abbreviations and single letters.
+/// The sentences of one line, not torn apart behind abbreviations and single letters, nor within addresses and formulas.
 fn sentences_of(line: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for piece in line.unicode_sentences() {
+    // What stands between a piece and the one that it belongs to.
+    let mut joint = None;
+    let mut pieces = line.split_sentence_bounds().peekable();
+    while let Some(piece) = pieces.next() {
         if piece.contains(is_unmarked) {
             out.extend(phrases(piece));
-            goes_on = false;
+            joint = None;
             continue;
         }
+        let goes_on = pieces.peek().is_some_and(|next| is_torn(piece, next));
         let piece = piece.split_whitespace().collect::<Vec<_>>().join(" ");
         let ends_short = ends_with_abbreviation(&piece);
-        match out.last_mut().filter(|_| goes_on) {
-            Some(before) => {
-                before.push(' ');
+        match out.last_mut().zip(joint) {
+            Some((before, joint)) => {
+                before.push_str(joint);
                 before.push_str(&piece);
             }
             None => out.push(piece),
         }
-        goes_on = ends_short;
+        joint = match (goes_on, ends_short) {
+            (true, _) => Some(""),
+            (false, true) => Some(" "),
+            (false, false) => None,
+        };
     }
+    out.retain(|text| text.contains(char::is_alphanumeric));
     out
+}
+
+/// Whether a mark between two pieces ends no sentence: what comes right behind it begins none, as in `/find?q=1` and `a != b`.
+fn is_torn(piece: &str, next: &str) -> bool {
+    piece.ends_with(['?', '!']) && !next.starts_with(|c: char| c.is_uppercase() || is_unspaced(c))
 }
 
 /// Parts of a text that says with spaces alone where one ends: as many as are as long as a sentence.

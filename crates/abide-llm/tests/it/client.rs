@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use tokio::sync::Barrier;
 
 struct Standing;
 
@@ -153,6 +154,48 @@ async fn an_endpoint_without_schemas_is_asked_in_the_form_it_knows_and_that_is_r
     assert_eq!(forms, [json!("json_schema"), json!("json_object"), json!(null), json!(null)]);
     let system = stand_in.bodies()[2]["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(system.contains("JSON Schema") && system.contains("minLength"), "{system}");
+}
+
+#[tokio::test]
+async fn questions_at_a_time_find_out_together_which_form_an_endpoint_knows() {
+    let all = Arc::new(Barrier::new(3));
+    let refused = || {
+        let no = Play::Reply(400, Vec::new(), "response_format json_schema is not supported".to_owned());
+        Play::Meets(all.clone(), Box::new(no))
+    };
+    let plays = (0..3).map(|_| refused()).chain((0..3).map(|_| says(GOOD)));
+    let stand_in = StandIn::start(plays).await;
+    let client = client(Endpoint { timeout_ms: 30_000, ..endpoint(&stand_in) });
+    let question = ask();
+    let (a, b, c) = tokio::join!(client.ask(&question), client.ask(&question), client.ask(&question));
+    for answer in [a, b, c] {
+        assert_eq!(answer.unwrap().requests, 2);
+    }
+    let form = |body: &Value| body["response_format"]["type"].clone();
+    assert!(stand_in.bodies()[3..].iter().all(|body| form(body) == "json_object"), "{:?}", stand_in.bodies());
+}
+
+#[tokio::test]
+async fn what_a_model_does_not_take_beside_the_question_is_said_otherwise_or_left_out() {
+    let no = |param: &str, says: &str| {
+        let error = json!({ "error": { "message": says, "param": param, "code": "unsupported" } });
+        Play::Reply(400, Vec::new(), error.to_string())
+    };
+    let room = || no("max_tokens", "'max_tokens' is not supported here: use 'max_completion_tokens' instead");
+    let warmth = || no("temperature", "'temperature' does not support 0 with this model");
+    let stand_in = StandIn::start([room(), warmth(), says(GOOD), says(GOOD), warmth()]).await;
+    let client = client(endpoint(&stand_in));
+    assert_eq!(client.ask(&ask()).await.unwrap().requests, 3);
+    assert_eq!(client.ask(&ask()).await.unwrap().requests, 1, "that is remembered");
+    let said =
+        |body: &Value| ["max_tokens", "max_completion_tokens", "temperature"].map(|name| body[name].clone());
+    let bodies = stand_in.bodies();
+    assert_eq!(said(&bodies[0]), [json!(64), json!(null), json!(0)]);
+    assert_eq!(said(&bodies[1]), [json!(null), json!(64), json!(0)]);
+    assert_eq!(said(&bodies[3]), [json!(null), json!(64), json!(null)]);
+    assert!(bodies.iter().all(|body| body["response_format"]["type"] == "json_schema"));
+    // What is not said any more cannot be the matter.
+    assert!(matches!(client.ask(&ask()).await, Err(LlmError::Refused { status: 400, .. })));
 }
 
 #[tokio::test]

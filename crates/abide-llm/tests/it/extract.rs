@@ -53,6 +53,21 @@ fn sentences_are_not_torn_apart_behind_abbreviations() {
 }
 
 #[test]
+fn sentences_are_not_torn_apart_within_addresses_and_formulas() {
+    for text in [
+        "Every keeper of the lighthouse is listed at https://example.org/find?year=1871&place=morn with a portrait.",
+        "In most languages the operator a != b compares two values and tells whether they differ.",
+        "Is the lamp of the lighthouse still turning?! Nobody among the keepers of the tower could tell.",
+    ] {
+        assert_eq!(summarize("", text, Length::SHORT).summary.as_deref(), Some(text));
+    }
+    let lost =
+        "The lighthouse lamp still turns at night, does it not?The keepers sell postcards of warm socks.";
+    let summary = summarize("", lost, Length::SHORT).summary.unwrap();
+    assert!(summary.contains("not? The keepers"), "a space that got lost: {summary}");
+}
+
+#[test]
 fn a_text_without_a_sentence_has_no_summary() {
     for text in ["", "Home\nAbout us\nContact", "menu menu menu menu menu menu", "too short."] {
         assert_eq!(summarize("Home", text, Length::SHORT).summary, None, "{text:?}");

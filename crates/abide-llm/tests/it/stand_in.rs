@@ -7,6 +7,7 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Barrier;
 
 /// What the stand-in does with a request.
 pub(crate) enum Play {
@@ -14,6 +15,8 @@ pub(crate) enum Play {
     Reply(u16, Vec<(&'static str, String)>, String),
     /// Never answers.
     Hang,
+    /// Does that as soon as others have come, too.
+    Meets(Arc<Barrier>, Box<Play>),
 }
 
 /// An endpoint and what it was asked.
@@ -31,6 +34,13 @@ impl StandIn {
             asked.lock().unwrap().push((headers, serde_json::from_str(&body).unwrap()));
             let play = plays.lock().unwrap().pop_front();
             async move {
+                let play = match play {
+                    Some(Play::Meets(others, play)) => {
+                        others.wait().await;
+                        Some(*play)
+                    }
+                    play => play,
+                };
                 match play {
                     Some(Play::Reply(status, headers, body)) => {
                         let reply = Response::builder().status(status);
@@ -38,7 +48,7 @@ impl StandIn {
                             headers.into_iter().fold(reply, |reply, (name, value)| reply.header(name, value));
                         reply.body(Body::from(body)).unwrap()
                     }
-                    Some(Play::Hang) => std::future::pending().await,
+                    Some(Play::Hang | Play::Meets(..)) => std::future::pending().await,
                     None => Response::builder().status(418).body(Body::from("the script is over")).unwrap(),
                 }
             }

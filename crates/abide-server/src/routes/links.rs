@@ -22,7 +22,7 @@ use abide_links::limits::PAGE_LINKS;
 use abide_links::page::Metadata;
 use abide_links::processor::preview::NoPreview;
 use abide_links::processor::{
-    Added, Call, Changes, LARGE_ANSWER, LinkView, Listed, NOT_DONE, NewLink, Query, Reply,
+    Added, Call, Changes, Done, LARGE_ANSWER, LinkView, Listed, NOT_DONE, NewLink, Query, Reply,
 };
 use abide_store::view::TicketView;
 use axum::Json;
@@ -113,7 +113,7 @@ async fn list(
 ) -> Result<Json<Listed>, ApiError> {
     match Store::of(&app, &member).await?.ask(&Call::List(query)).await? {
         Reply::Listed(listed) => Ok(Json(listed)),
-        Reply::Added(_) | Reply::Links(_) => Err(odd()),
+        Reply::Added(_) | Reply::Done(_) | Reply::Links(_) => Err(odd()),
     }
 }
 
@@ -241,7 +241,7 @@ impl Store<'_> {
     async fn add(&self, links: Vec<NewLink>, tags: Vec<String>) -> Result<Vec<Added>, ApiError> {
         match self.ask(&Call::Add { links, tags, source: self.source.clone() }).await? {
             Reply::Added(added) => Ok(added),
-            Reply::Links(_) | Reply::Listed(_) => Err(odd()),
+            Reply::Done(_) | Reply::Links(_) | Reply::Listed(_) => Err(odd()),
         }
     }
 
@@ -249,8 +249,20 @@ impl Store<'_> {
         links(self.ask(call).await?)?.into_iter().next().ok_or_else(odd)
     }
 
-    /// Asks, and waits for what is answered later.
+    /// Asks. Links that were too much for an answer that came later are asked for by themselves.
     async fn ask(&self, call: &Call) -> Result<Reply, ApiError> {
+        let done = match self.answer(call).await? {
+            Reply::Done(done) => done,
+            reply => return Ok(reply),
+        };
+        let ids = done.iter().map(|done| done.id.clone()).collect();
+        let views = links(self.answer(&Call::Named { ids }).await?)?;
+        let added = done.into_iter().zip(views).map(|(Done { created, .. }, link)| Added { created, link });
+        Ok(Reply::Added(added.collect()))
+    }
+
+    /// Asks, and waits for what is answered later.
+    async fn answer(&self, call: &Call) -> Result<Reply, ApiError> {
         let object = event::links(self.name.as_str())?;
         let body = JsonText::encode(call).map_err(|error| ApiError::bad(error.0))?;
         let engine = self.app.engine();
@@ -292,7 +304,7 @@ fn links(reply: Reply) -> Result<Vec<LinkView>, ApiError> {
     match reply {
         Reply::Links(links) => Ok(links),
         Reply::Added(added) => Ok(added.into_iter().map(|added| added.link).collect()),
-        Reply::Listed(_) => Err(odd()),
+        Reply::Done(_) | Reply::Listed(_) => Err(odd()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Who may use them is proved by the client's payload or its `Authorization` header, not by a token of the server.
 
 use crate::app::App;
-use crate::body::{AnyBody, JsonBody};
+use crate::body::{JsonBody, TextBody};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
@@ -143,20 +143,22 @@ fn no_place() -> ApiError {
     ApiError::new(ErrorCode::Overloaded, "no more sockets and tails are taken now: try again")
 }
 
+/// What a sync client sends over HTTP: as much as over a socket.
+type Request = Result<TextBody<FRAME_BYTES>, ApiError>;
+
 /// `POST /sync`: one request, answered with an array.
-async fn request(State(app): State<App>, uri: Uri, body: AnyBody) -> Response {
+async fn request(State(app): State<App>, uri: Uri, body: Request) -> Response {
     let admitted = match admit(&app, &uri, "http").await {
         Ok(admitted) => Ok(admitted),
         Err(NotAdmitted::Refused(response)) => return response,
         Err(NotAdmitted::Unavailable(text)) => Err(Failure::Unknown(text)),
     };
     let bad = |text: String| Refused(StatusCode::BAD_REQUEST, text).into_response();
-    let AnyBody(body) = body;
-    if body.len() > FRAME_BYTES {
-        let text = format!("a request may have at most {FRAME_BYTES} bytes");
-        return Refused(StatusCode::PAYLOAD_TOO_LARGE, text).into_response();
-    }
-    let mut frames = match frame::read(body.as_str()) {
+    let body = match body {
+        Ok(TextBody(body)) => body,
+        Err(error) => return with_cors(error.into_response()),
+    };
+    let mut frames = match frame::read(&body) {
         Ok(frames) => frames,
         Err(error) => return bad(error.to_string()),
     };

@@ -186,6 +186,37 @@ fn a_batch_changes_as_many_links_as_either_limit_allows() {
 }
 
 #[test]
+fn a_batch_of_links_that_say_much_is_answered_with_all_of_them() {
+    let server = Server::start();
+    // Done already, so that nobody fetches them.
+    let events = |n: usize| {
+        let (id, at) = (format!("l{n}"), "2026-01-01T00:00:00.000Z");
+        let created =
+            json!({ "id": id, "url": format!("http://localhost:1/{n}"), "domain": "d", "createdAt": at });
+        let described = json!({ "id": format!("m{n}"), "linkId": id, "description": "word ".repeat(400), "fetchedAt": at });
+        let summarized = json!({ "id": format!("s{n}"), "linkId": id, "summary": "much ".repeat(300), "model": "m", "summarizedAt": at });
+        let completed = json!({ "linkId": id, "updatedAt": at });
+        [
+            json!({ "name": "v1.LinkCreated", "args": created }),
+            json!({ "name": "v1.LinkMetadataFetched", "args": described }),
+            json!({ "name": "v1.LinkSummarized", "args": summarized }),
+            json!({ "name": "v1.LinkProcessingCompleted", "args": completed }),
+        ]
+    };
+    for n in (0..100).step_by(10) {
+        let events: Vec<Value> = (n..n + 10).flat_map(events).collect();
+        let append = json!({ "events": events, "clientId": "c", "sessionId": "s", "key": n.to_string() });
+        server.ok("POST /sync/local/events", &append.to_string());
+    }
+    while server.ok("GET /links/api/links", "")["total"] != 100 {}
+    let body = r#"{"where": {"sort": "oldest"}, "changes": {"state": "completed"}}"#;
+    let done = server.ok("POST /links/api/links/batch-update", body);
+    assert_eq!((&done["updated"], ids(&done).len()), (&json!(100), 100));
+    let links = done["links"].as_array().expect("links");
+    assert!(links.iter().all(|link| link["state"] == "completed" && link["summary"].is_string()), "{done}");
+}
+
+#[test]
 fn bad_requests_are_told_what_is_wrong() {
     let server = Server::start();
     let long = format!("{{\"url\": \"http://localhost/{}\"}}", "x".repeat(65_536));

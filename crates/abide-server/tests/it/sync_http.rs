@@ -38,6 +38,27 @@ fn ping_push_and_errors_are_answered_with_an_array() {
 }
 
 #[test]
+fn what_a_socket_takes_is_taken_over_http_to_the_letter() {
+    let server = Server::start();
+    // A text that was cut in the middle of a character, as programs in JavaScript do.
+    let args = r#"{"title": "cut \ud83d", "n": 1.50}"#;
+    let push = r#"{"_tag":"Request","id":"1","tag":"SyncHttpRpc.Push","payload":{"storeId":"s","batch":[{"name":"n","args":ARGS,"seqNum":1,"parentSeqNum":0,"clientId":"c","sessionId":"s"}],"backendId":{"_tag":"None"}}}"#;
+    let line = "POST /sync?storeId=s&transport=http";
+    let pushed = server.ok(line, &push.replace("ARGS", args));
+    assert_eq!(pushed[0]["exit"]["_tag"], "Success", "{pushed}");
+    let pull = request("SyncHttpRpc.Pull", json!({"storeId": "s", "cursor": {"_tag": "None"}}));
+    let pulled = server.ask(line, &pull.to_string());
+    assert!(pulled.body.contains(args), "{pulled}");
+    let large = push.replace("ARGS", &format!("\"{}\"", "x".repeat(1024 * 1024)));
+    let refused = server.ask(line, &large);
+    assert_eq!(
+        (refused.status, refused.header("access-control-allow-origin")),
+        (413, Some("*")),
+        "{refused}"
+    );
+}
+
+#[test]
 fn requests_that_are_none_are_told_why() {
     let server = Server::start();
     let cases = [
