@@ -15,6 +15,7 @@ use crate::replay::{Counted, Model, Reckoned, Reckoning};
 use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Form, Said};
 use abide_core::time::Clock;
+use abide_fetch::error::innermost;
 use abide_fetch::retry_after::retry_after_ms;
 use jsonschema::Validator;
 use reqwest::header::RETRY_AFTER;
@@ -326,7 +327,7 @@ impl Client {
         }
         let unavailable = |why: reqwest::Error| {
             let is_sent = !why.is_connect();
-            let why = why.without_url().to_string();
+            let why = innermost(&why.without_url());
             let error = LlmError::Unavailable { endpoint: endpoint.base_url.clone(), why };
             if is_sent { Miss::Lost(error, BACKOFF_MS) } else { Miss::Again(error, BACKOFF_MS) }
         };
