@@ -2,7 +2,7 @@
 
 use crate::limits::TEXT_BYTES;
 use abide_entities::{ContentId, EntityError, EntityStore, Part};
-use abide_organize::REF_SUFFIX;
+use abide_organize::{REF_SUFFIX, decoded};
 use abide_pipeline::FileKind;
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -75,25 +75,6 @@ pub(crate) async fn read(store: &dyn EntityStore, cid: ContentId) -> Result<Stri
     Ok(decoded(&bytes))
 }
 
-/// Bytes as text: UTF-8, or UTF-16 if they say so, or what was written before there was either.
-fn decoded(bytes: &[u8]) -> String {
-    let units = |bytes: &[u8], unit: fn([u8; 2]) -> u16| -> String {
-        let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
-    };
-    match bytes {
-        [0xFF, 0xFE, rest @ ..] => return units(rest, u16::from_le_bytes),
-        [0xFE, 0xFF, rest @ ..] => return units(rest, u16::from_be_bytes),
-        _ => {}
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        // Only the last letter is cut off.
-        Err(error) if error.error_len().is_none() => String::from_utf8_lossy(bytes).into_owned(),
-        Err(_) => bytes.iter().copied().map(char::from).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,14 +92,5 @@ mod tests {
             assert!(is_file(&component_name(file)), "{file}");
         }
         assert_eq!(shown_name("scan.jpg.ref.json"), "scan.jpg");
-    }
-
-    #[test]
-    fn texts_are_read_as_they_were_written() {
-        for bytes in [&b"Gr\xC3\xB6\xC3\x9Fe"[..], b"Gr\xF6\xDFe", b"\xFF\xFEG\0r\0\xF6\0\xDF\0e\0"] {
-            assert_eq!(decoded(bytes), "Größe");
-        }
-        assert_eq!(decoded(b"\xFE\xFF\0a\0b"), "ab");
-        assert_eq!(decoded(b"cut \xC3"), "cut \u{FFFD}");
     }
 }

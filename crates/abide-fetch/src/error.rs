@@ -303,7 +303,9 @@ fn find_cause(error: &(dyn Error + 'static)) -> Option<Cause> {
     None
 }
 
-fn innermost(error: &(dyn Error + 'static)) -> String {
+/// What an error comes down to.
+#[must_use]
+pub fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

@@ -17,6 +17,7 @@ use crate::spend::{Ledger, Price, Spent, Usage};
 use crate::wire::{self, Said};
 use abide_core::time::Clock;
 use abide_fetch::certificates;
+use abide_fetch::error::innermost;
 use abide_fetch::retry_after::retry_after_ms;
 use jsonschema::Validator;
 use reqwest::header::RETRY_AFTER;
@@ -327,7 +328,7 @@ impl Client {
         }
         let unavailable = |why: reqwest::Error| {
             let is_sent = !why.is_connect();
-            let why = why.without_url().to_string();
+            let why = innermost(&why.without_url());
             let error = LlmError::Unavailable { endpoint: endpoint.base_url.clone(), why };
             if is_sent { Miss::Lost(error, BACKOFF_MS) } else { Miss::Again(error, BACKOFF_MS) }
         };

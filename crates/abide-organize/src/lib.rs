@@ -45,6 +45,7 @@ mod refusal;
 mod report;
 mod rows;
 mod service;
+mod text;
 
 pub use abide_llm::budget;
 pub use file::{FileKind, InputFile, REF_SUFFIX};
@@ -57,3 +58,4 @@ pub use refusal::No;
 pub use rows::{Asked, Prompts, Task};
 pub use service::{FaultOf, Service, ServiceError, Site};
 pub use spending::Spending;
+pub use text::decoded;

@@ -11,9 +11,11 @@ use crate::refusal::No;
 use crate::rows::{self, GroupsRow, LATER, LaterRow, STATE};
 use crate::state::{State, Step};
 use crate::status::PhaseName;
-use abide_engine::{Halt, Turn};
+use abide_core::object::ObjectKey;
+use abide_engine::{Halt, Object, Turn};
 use abide_organize::contract::ExistingGroup;
 use abide_preprocess::jobs::Finished;
+use abide_preprocess::{Batch, ToBatch};
 
 /// What is done again with what a directory with something new is in.
 const ABOVE: [PhaseName; 2] = [PhaseName::Pinax, PhaseName::Description];
@@ -30,6 +32,21 @@ pub(crate) fn preprocessed(turn: &mut Turn<'_>, finished: Finished) -> Result<()
 pub(crate) fn listed(turn: &mut Turn<'_>, message: IngestMessage) -> Result<(), Halt<No>> {
     let later = LaterRow { message: message.clone(), finishes: 0 };
     take(turn, later, ToPipeline::Listed(Box::new(message)))
+}
+
+/// Staging is to be emptied: now, or when nothing of it is read any more. One that ended may be begun anew, and reads it then.
+pub(crate) fn may_empty(turn: &mut Turn<'_>, finishes: u32) -> Result<(), Halt<No>> {
+    match turn.get::<State>(STATE)? {
+        Some(state) if state.step == Step::Done => empty(turn, finishes),
+        None => empty(turn, finishes),
+        Some(state) => Ok(turn.put(STATE, &State { empties: Some(finishes), ..state })?),
+    }
+}
+
+/// Whoever preprocessed a batch may empty its staging.
+pub(crate) fn empty(turn: &mut Turn<'_>, finishes: u32) -> Result<(), Halt<No>> {
+    let to = ObjectKey::new(Batch::KIND, turn.object().name.as_str())?;
+    Ok(turn.send(&to, &ToBatch::Empty { finishes })?)
 }
 
 /// Takes what came now, or after what goes on. It begins a batch that is not there or ended; the next life of one that ended is

@@ -27,16 +27,16 @@ pub(crate) fn take(flow: &mut Flow<'_, '_>, payload: CallbackPayload) -> Result<
     if payload.operation == Operation::Organize && payload.results.is_none() && payload.error.is_none() {
         return Err(No::NoResults.into());
     }
+    let late = rows::late_key(&payload.chunk_id);
+    if flow.turn.get::<bool>(&late)?.is_some() {
+        flow.turn.delete(&late);
+        pay(flow, &payload);
+    }
     if flow.state.phase() != Some(PhaseName::Reorganization) {
         return Ok(0);
     }
     let Some((node, number, chunk)) = no_longer_awaited(flow, &payload.chunk_id)? else {
         flow.state.note(format!("an answer about chunk {} came that nobody awaits", payload.chunk_id));
-        let late = rows::late_key(&payload.chunk_id);
-        if flow.turn.get::<bool>(&late)?.is_some() {
-            flow.turn.delete(&late);
-            pay(flow, &payload);
-        }
         return Ok(0);
     };
     pay(flow, &payload);

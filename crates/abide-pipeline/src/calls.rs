@@ -134,6 +134,11 @@ pub enum ToPipeline {
     Preprocessed(Box<Finished>),
     /// The files of a batch are listed anew: take what is new.
     Listed(Box<IngestMessage>),
+    /// By preprocessing: may its staging be emptied, now or when the batch is through?
+    MayEmpty {
+        /// As it was finished for the how manieth time.
+        finishes: u32,
+    },
     /// The organizer answers.
     OrganizerCallback(Box<CallbackPayload>),
     /// The organizer says how far a request is.

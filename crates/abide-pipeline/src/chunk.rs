@@ -2,7 +2,7 @@
 
 use abide_core::time::Time;
 use abide_engine::Record;
-use abide_organize::REF_SUFFIX;
+use abide_organize::builtin::stem;
 use abide_organize::contract::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -152,7 +152,8 @@ pub struct GroupResult {
     pub files: Vec<String>,
 }
 
-/// Splits names, which are in order, into parts of at most `most`. A numbered series is split only if it alone is longer.
+/// Splits names, which are in order, into parts of at most `most`. A numbered series is split only if it alone is longer, and then
+/// not between a file and what was made of it.
 #[must_use]
 pub fn split(names: &[String], most: usize) -> Vec<Vec<String>> {
     let most = most.max(1);
@@ -162,11 +163,16 @@ pub fn split(names: &[String], most: usize) -> Vec<Vec<String>> {
         if part.len() + series.len() > most && !part.is_empty() {
             parts.push(std::mem::take(&mut part));
         }
-        for name in series {
-            if part.len() == most {
+        for unit in series.chunk_by(|one, next| stem_of(one) == stem_of(next)) {
+            if part.len() + unit.len() > most && !part.is_empty() {
                 parts.push(std::mem::take(&mut part));
             }
-            part.push(name.clone());
+            for name in unit {
+                if part.len() == most {
+                    parts.push(std::mem::take(&mut part));
+                }
+                part.push(name.clone());
+            }
         }
     }
     if !part.is_empty() {
@@ -175,21 +181,27 @@ pub fn split(names: &[String], most: usize) -> Vec<Vec<String>> {
     parts
 }
 
-/// A name without its ending and its last number: what a numbered series has in common, with what was made of each of its
-/// files. A name without a number is a series of its own.
+/// What a numbered series has in common, with what was made of each of its files and what lies beside it: the words before its
+/// last number, whatever is past that (`recto`, `verso`), or what is past it if nothing is before. A name without a number is a
+/// series of its own.
 fn series_of(name: &str) -> (&str, &str) {
     let stem = stem_of(name);
     let Some(end) = stem.rfind(|c: char| c.is_ascii_digit()) else { return (stem, "") };
     let start = stem[..end]
         .rfind(|c: char| !c.is_ascii_digit())
         .map_or(0, |at| at + stem[at..].chars().next().map_or(1, char::len_utf8));
-    (&stem[..start], &stem[end + 1..])
+    let (before, past) = (&stem[..start], &stem[end + 1..]);
+    if before.chars().any(char::is_alphabetic) { (before, "") } else { (before, past) }
 }
 
-/// A name without what says of which kind it is.
+/// A name without what says of which kind it is: `page 1` of `page 1.jpg`, of its text `page 1.jpg.txt` and of `page 1.cr2`.
 fn stem_of(name: &str) -> &str {
-    let name = name.strip_suffix(REF_SUFFIX).unwrap_or(name);
-    let is_ending = |ending: &str| ending.len() <= 5 && ending.bytes().all(|b| b.is_ascii_alphanumeric());
+    let name = stem(name);
+    let is_ending = |ending: &str| {
+        ending.len() <= 5
+            && ending.bytes().all(|b| b.is_ascii_alphanumeric())
+            && ending.bytes().any(|b| b.is_ascii_alphabetic())
+    };
     match name.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() && is_ending(ending) => stem,
         _ => name,

@@ -142,7 +142,7 @@ impl<'a, 't> Flow<'a, 't> {
             let to = ObjectKey::new(Batch::KIND, self.batch_id()?.as_str())?;
             self.turn.send(&to, &ToBatch::Taken { finishes: self.state.finishes })?;
         }
-        Ok(())
+        self.state.empties.take().map_or(Ok(()), |finishes| again::empty(self.turn, finishes))
     }
 
     /// Puts nodes in line: all of them, or from the bottom up those whose children are all through. Others follow their

@@ -82,6 +82,9 @@ pub struct Node {
     /// When that was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub organizer_callback_sent_at: Option<String>,
+    /// Chunks that the organizer has.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub awaited: u32,
     /// What holds the phase: jobs, or chunks that are not settled.
     #[serde(skip_serializing_if = "is_zero")]
     pub open: u32,

@@ -118,6 +118,7 @@ impl Object for Pipeline {
             ToPipeline::Start(message) => start(turn, *message).map(drop),
             ToPipeline::Preprocessed(finished) => again::preprocessed(turn, *finished),
             ToPipeline::Listed(message) => again::listed(turn, *message),
+            ToPipeline::MayEmpty { finishes } => again::may_empty(turn, finishes),
             ToPipeline::OrganizerCallback(payload) => {
                 self.onward(turn, |flow| answers::take(flow, *payload).map(drop))
             }

@@ -65,6 +65,9 @@ pub(crate) struct State {
     /// For the how manieth time its preprocessing was finished when its files were last asked for.
     #[serde(default, skip_serializing_if = "crate::node::is_zero")]
     pub finishes: u32,
+    /// Whether preprocessing waits to empty its staging, as it was finished for the how manieth time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empties: Option<u32>,
 }
 
 impl Record for State {}
@@ -88,6 +91,7 @@ impl State {
             completed_at: None,
             round: 0,
             finishes: 0,
+            empties: None,
         }
     }
 

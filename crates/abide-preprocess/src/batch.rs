@@ -3,7 +3,7 @@
 use crate::calls::{Call, HaveAnswer, OkAnswer, Reply, StartAnswer};
 use crate::file::{Place, ProcessableFile};
 use crate::flow::{self, Flow, Spread};
-use crate::handover::{SWEEP, handover};
+use crate::handover::{SWEEP, empty, handover};
 use crate::jobs::{self, Ended};
 use crate::limits::CANCELLED_PER_TURN;
 use crate::message::{BatchId, QueueMessage};
@@ -45,6 +45,11 @@ pub enum ToBatch {
     Cancel,
     /// From whoever was told of the finished batch: nothing of its staging is read any more.
     Taken {
+        /// As it was finished for the how manieth time.
+        finishes: u32,
+    },
+    /// From whoever was asked whether staging may be emptied: it may.
+    Empty {
         /// As it was finished for the how manieth time.
         finishes: u32,
     },
@@ -108,6 +113,7 @@ impl Object for Batch {
             ToBatch::Spread { task_id, from } => self.spread(turn, &task_id, from),
             ToBatch::Cancel => cancel_live(turn),
             ToBatch::Taken { finishes } => self.taken(turn, finishes),
+            ToBatch::Empty { finishes } => empty(turn, finishes),
         }
     }
 

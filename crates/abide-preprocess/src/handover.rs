@@ -76,17 +76,37 @@ impl Batch {
         Ok(())
     }
 
-    /// Empties staging, or waits again if the batch goes on: a task is tried again, or it is not delivered.
+    /// Empties staging, or waits again if the batch goes on: a task is tried again, or it is not delivered. Whoever may have taken
+    /// the delivery here is asked first, and asked again if it does not answer.
     pub(crate) fn sweep(&self, turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
         let state = rows::state(turn)?;
-        if state.step == Step::Done && state.delivery == Some(Delivery::Delivered) {
-            let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
-            turn.enqueue(jobs::sweep(&message)?)?;
-            return Ok(turn.put(STATE, &State { is_swept: true, ..state })?);
+        let is_over = is_handed_over(&state);
+        match &self.options.ask {
+            None if is_over => return empty(turn, state.finishes),
+            Some(kind) if is_over => {
+                let to = ObjectKey::new(kind, turn.object().name.as_str())?;
+                turn.send(&to, &jobs::MayEmpty { may_empty: state.finishes })?;
+            }
+            None | Some(_) => {}
         }
         let again_ms = self.options.staging_kept_ms.max(SWEEP_AGAIN_MS);
         Ok(turn.set_alarm(SWEEP, turn.now().plus_ms(again_ms))?)
     }
+}
+
+/// Whether a batch is done and delivered.
+fn is_handed_over(state: &State) -> bool {
+    state.step == Step::Done && state.delivery == Some(Delivery::Delivered)
+}
+
+/// Empties staging, unless the batch goes on or was finished again since.
+pub(crate) fn empty(turn: &mut Turn<'_>, finishes: u32) -> Result<(), Halt<No>> {
+    let is_its = |state: &State| is_handed_over(state) && !state.is_swept && state.finishes == finishes;
+    let Some(state) = turn.get::<State>(STATE)?.filter(is_its) else { return Ok(()) };
+    turn.clear_alarm(SWEEP)?;
+    let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
+    turn.enqueue(jobs::sweep(&message)?)?;
+    Ok(turn.put(STATE, &State { is_swept: true, ..state })?)
 }
 
 /// A page of the files of a batch that is done, as it was finished for the `finishes`th time.

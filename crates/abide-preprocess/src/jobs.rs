@@ -84,6 +84,13 @@ pub struct Preprocessed {
     pub preprocessed: Finished,
 }
 
+/// What whoever may have taken a delivery here is asked before staging is emptied. It answers when it reads nothing of it any more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MayEmpty {
+    /// As the batch was finished for the how manieth time.
+    pub may_empty: u32,
+}
+
 /// A finished batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finished {

@@ -42,6 +42,9 @@ pub struct Options {
     pub staging_kept_ms: i64,
     /// The kind of object that is told of finished batches, if there is one: `pipeline`.
     pub tell: Option<String>,
+    /// The kind of object that is asked before the staging of a batch is emptied that was delivered, if there is one: `ingest`. The
+    /// delivery may have been to this very server, which reads it then.
+    pub ask: Option<String>,
     /// Checks callbacks.
     pub signer: Signer,
 }
@@ -59,6 +62,7 @@ impl Options {
             delivers: false,
             staging_kept_ms: 7 * 24 * 60 * 60 * 1_000,
             tell: None,
+            ask: None,
             signer,
         }
     }

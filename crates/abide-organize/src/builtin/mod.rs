@@ -21,6 +21,7 @@ use units::Unit;
 
 pub use existing::{Known, organize_beside};
 pub use strategy::strategize;
+pub use units::stem;
 
 /// What it says about itself.
 pub const SAYS: &str = "Sorted by the built-in organizer, without a language model";

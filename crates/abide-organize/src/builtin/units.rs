@@ -70,7 +70,8 @@ fn unit(lower: String, mut files: Vec<&InputFile>) -> Unit<'_> {
 }
 
 /// A name without its extensions.
-pub(super) fn stem(name: &str) -> &str {
+#[must_use]
+pub fn stem(name: &str) -> &str {
     let mut stem = name.trim();
     loop {
         let ends = |extension: &&&str| {

@@ -3,6 +3,7 @@
 use crate::contract::{FileInput, OWN_COMPONENTS};
 use crate::file::{FileKind, InputFile};
 use crate::limits::{EXISTING_FILES, FILE_BYTES, FILES, READS, REF_BYTES};
+use crate::text::decoded;
 use abide_entities::answer::Shown;
 use abide_entities::{ContentId, EntityError, EntityStore, Part};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -137,7 +138,7 @@ async fn file(store: &dyn EntityStore, source: Source) -> Result<(InputFile, Opt
         Err(error) => return Err(error),
     };
     if !is_ref {
-        file.content = String::from_utf8_lossy(&read).into_owned();
+        file.content = decoded(&read);
         return Ok((file, None));
     }
     let warning = match serde_json::from_slice::<RefData>(&read) {

@@ -157,6 +157,7 @@ fn send(flow: &mut Flow<'_, '_>, node: &mut Node, number: u32) -> Result<(), Hal
     flow.turn.put(&rows::sent_key(&chunk_id), &SentRow { place: node.place, chunk: number })?;
     node.organizer_callback_batch = Some(chunk_id.clone());
     node.organizer_callback_pending = true;
+    node.awaited += 1;
     node.organizer_callback_sent_at = Some(abide_preprocess::iso(now));
     chunk.state = ChunkState::Sent { chunk_id, sent_at: now, due_at, is_asked: false };
     flow.turn.put(&rows::chunk_key(node.place, number), &chunk)?;
@@ -320,9 +321,8 @@ pub(crate) fn no_longer_awaited(
     flow.turn.delete(&rows::live_key(&organizer_key(chunk_id)));
     flow.state.live = flow.state.live.saturating_sub(1);
     let mut node = rows::node(flow.turn, place)?;
-    if node.organizer_callback_batch.as_deref() == Some(chunk_id) {
-        node.organizer_callback_pending = false;
-    }
+    node.awaited = node.awaited.saturating_sub(1);
+    node.organizer_callback_pending = node.awaited > 0;
     Ok(Some((node, number, chunk)))
 }
 

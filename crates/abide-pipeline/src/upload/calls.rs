@@ -60,6 +60,8 @@ pub enum Call {
 pub enum ToIntake {
     /// The pipeline has taken the batch.
     Taken,
+    /// By preprocessing, which delivered the batch: may its staging be emptied, as it was finished for the how manieth time?
+    MayEmpty(u32),
 }
 
 /// A file has come.

@@ -75,14 +75,10 @@ impl Object for Intake {
         _from: Option<&Sender>,
         message: ToIntake,
     ) -> Result<(), Halt<No>> {
-        let ToIntake::Taken = message;
-        let Some(mut state) = turn.get::<State>(STATE)? else { return Ok(()) };
-        if state.status == BatchStatus::Preprocessing {
-            state.status = BatchStatus::Enqueued;
-            state.enqueued_at = Some(turn.now());
-            turn.put(STATE, &state)?;
+        match message {
+            ToIntake::Taken => taken(turn),
+            ToIntake::MayEmpty(finishes) => may_empty(turn, finishes),
         }
-        Ok(())
     }
 
     fn outcome(&self, turn: &mut Turn<'_>, outcome: &JobOutcome) -> Result<(), Halt<No>> {
@@ -158,6 +154,29 @@ fn begin(turn: &mut Turn<'_>, mut init: Init, session_id: String) -> Result<Init
     turn.put(STATE, &state)?;
     abandoned::watch(turn)?;
     Ok(Inited { batch_id, session_id })
+}
+
+/// The pipeline has the batch.
+fn taken(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
+    let Some(mut state) = turn.get::<State>(STATE)? else { return Ok(()) };
+    if state.status == BatchStatus::Preprocessing {
+        state.status = BatchStatus::Enqueued;
+        state.enqueued_at = Some(turn.now());
+        turn.put(STATE, &state)?;
+    }
+    Ok(())
+}
+
+/// Whether anybody here still reads the files that preprocessing delivered. The pipeline says so if they were delivered here: what it
+/// hears of them comes before this. Nobody does if they were delivered elsewhere.
+fn may_empty(turn: &mut Turn<'_>, finishes: u32) -> Result<(), Halt<No>> {
+    let is_here = turn.get::<State>(STATE)?.is_some_and(|state| state.processed.is_some());
+    if is_here {
+        let pipeline = ObjectKey::new(Pipeline::KIND, name(turn))?;
+        return Ok(turn.send(&pipeline, &ToPipeline::MayEmpty { finishes })?);
+    }
+    let batch = ObjectKey::new(Batch::KIND, turn.object().name.as_str())?;
+    Ok(turn.send(&batch, &ToBatch::Empty { finishes })?)
 }
 
 fn finalize(turn: &mut Turn<'_>) -> Result<Answer<Reply>, Halt<No>> {

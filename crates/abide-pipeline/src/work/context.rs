@@ -6,7 +6,7 @@ use crate::node::FileKind;
 use abide_entities::answer::Shown;
 use abide_entities::{ContentId, EntityStore, Part};
 use abide_organize::contract::OWN_COMPONENTS;
-use abide_organize::{FileKind as InputKind, InputFile, budget};
+use abide_organize::{FileKind as InputKind, InputFile, budget, decoded};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde_json::Value;
 
@@ -59,11 +59,10 @@ pub(super) async fn files(entities: &dyn EntityStore, shown: &Shown) -> Result<V
 }
 
 pub(super) fn input(name: String, bytes: &[u8]) -> InputFile {
-    let text = String::from_utf8_lossy(bytes).into_owned();
     if FileKind::of(&name) != FileKind::Ref {
-        return InputFile::text(name, text);
+        return InputFile::text(name, decoded(bytes));
     }
-    let reference: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    let reference: Value = serde_json::from_slice(bytes).unwrap_or(Value::Null);
     let of = |field: &str| reference.get(field).and_then(Value::as_str).map(str::to_owned);
     InputFile {
         name,

@@ -1,12 +1,16 @@
 //! Files that come for a batch after the first time: only they go through the phases, and what they are in is described again.
 
 use crate::rig::{BATCH, Organizing, Rig, items, message, names, pi_of, rig};
+use abide_core::event::Sender;
+use abide_engine::object::NoRefusal;
 use abide_engine::testing::minute;
+use abide_engine::{Answer, Halt, Object, Turn};
 use abide_organize::contract::ExistingGroup;
 use abide_pipeline::Options;
 use abide_pipeline::calls::{Item, NewNode};
 use abide_pipeline::contract::*;
 use abide_pipeline::orders::DISCOVER;
+use abide_preprocess::ToBatch;
 
 /// A later list of the batch's files.
 fn list_anew(rig: &mut Rig) {
@@ -121,4 +125,59 @@ fn a_directory_that_failed_is_tried_again_with_what_is_new() {
     assert_eq!((status.status, status.directories_failed), (Status::Done, 0));
     assert_eq!((status.files.ocr_read, status.files.ocr_failed), (2, 1), "that it was not read is known");
     rig.check_counters();
+}
+
+/// Preprocessing that delivered to this server asks whether it may empty its staging.
+#[test]
+fn staging_is_read_to_the_end() {
+    let mut rig = rig(Options::default(), Organizing::Held);
+    rig.world.object(Staged);
+    let emptied = |rig: &mut Rig| rig.world.call::<Vec<u32>>("preprocess/b1", &()).unwrap();
+    rig.world.send("ingest/b1", &serde_json::json!({ "may_empty": 1 }));
+    rig.world.settle();
+    assert_eq!(emptied(&mut rig), [1], "it was delivered elsewhere");
+    rig.begin(&[("/d", names("a", 4))]);
+    let may_empty = |finishes: u32| serde_json::json!({ "may_empty": { "finishes": finishes } });
+    rig.world.send(BATCH, &may_empty(2));
+    rig.world.pass(minute(60 * 24 * 30));
+    assert_eq!((rig.status().status, emptied(&mut rig)), (Status::Reorganization, vec![1]));
+    list_anew(&mut rig);
+    for request in rig.held() {
+        rig.answer(crate::rig::answer(&request));
+    }
+    assert_eq!((rig.status().status, emptied(&mut rig)), (Status::Queued, vec![1]), "another list is read");
+    rig.bring(&[]);
+    rig.world.settle();
+    assert_eq!((rig.status().status, emptied(&mut rig)), (Status::Done, vec![1, 2]));
+    rig.world.send(BATCH, &may_empty(3));
+    rig.world.settle();
+    assert_eq!(emptied(&mut rig), [1, 2, 3]);
+}
+
+/// Preprocessing that notes when it may empty its staging.
+struct Staged;
+
+impl Object for Staged {
+    const KIND: &'static str = "preprocess";
+    type Call = ();
+    type Reply = Vec<u32>;
+    type Message = ToBatch;
+    type Refusal = NoRefusal;
+
+    fn call(&self, turn: &mut Turn<'_>, (): ()) -> Result<Answer<Vec<u32>>, Halt<NoRefusal>> {
+        let told = turn.scan::<u32>("emptied/", None, 10)?;
+        Ok(told.into_iter().map(|(_, finishes)| finishes).collect::<Vec<_>>().into())
+    }
+
+    fn message(
+        &self,
+        turn: &mut Turn<'_>,
+        _from: Option<&Sender>,
+        message: ToBatch,
+    ) -> Result<(), Halt<NoRefusal>> {
+        match message {
+            ToBatch::Empty { finishes } => Ok(turn.put(&format!("emptied/{finishes}"), &finishes)?),
+            _ => Ok(()),
+        }
+    }
 }

@@ -22,6 +22,16 @@ fn a_directory_is_split_between_series() {
         |title: &str, n: u32| [".jpg.ref.json", ".mp4", ".tif"].map(|end| format!("{title} {n:03}{end}"));
     let book = |title: &str| (1..=14).flat_map(|n| page(title, n)).collect::<Vec<_>>();
     assert_eq!(lengths(&[book("A"), book("B")].concat(), 50), [42, 42]);
+    assert_eq!(lengths(&(1..=20).flat_map(|n| page("A", n)).collect::<Vec<_>>(), 50), [48, 12]);
+    // So do a note beside an image, and the other side of a leaf.
+    let shots = |who: &str| {
+        let shot = move |n: u32| [".jpg.ref.json", ".jpg.txt"].map(|end| format!("{who}_{n:03}{end}"));
+        (1..=15).flat_map(shot).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(&[shots("fair"), shots("wedding")].concat(), 50), [30, 30]);
+    let leaf = |n: u32| ["recto", "verso"].map(|side| format!("Ledger {n:02} {side}.txt"));
+    let leaves = (1..=20).flat_map(leaf).collect::<Vec<_>>();
+    assert_eq!(lengths(&[leaves, names("minutes ", 30)].concat(), 50), [40, 30]);
     let all = [names("a", 33), names("bä-", 21), vec!["plain".to_owned(), "plain.txt".to_owned()]].concat();
     assert_eq!(split(&all, 7).concat(), all);
 }

@@ -125,9 +125,11 @@ fn a_group_of_two_chunks_is_one_directory() {
     let mut rig = reorganization(60, ProcessingConfig::default());
     let [strategize] = rig.held().try_into().unwrap();
     rig.answer(answer(&strategize));
-    for part in chunks(&mut rig) {
-        rig.answer(answer(&part));
-    }
+    let [first, last] = chunks(&mut rig).try_into().unwrap();
+    rig.answer(answer(&last));
+    assert!(rig.node("/d").node.organizer_callback_pending, "one is awaited still");
+    rig.answer(answer(&first));
+    assert!(!rig.node("/d").node.organizer_callback_pending);
     assert_eq!(rig.nodes().len(), 3);
     assert_eq!(rig.node("/d/A").text_files.len(), 60);
     assert_eq!(rig.node("/d").text_files.len(), 0);
@@ -193,20 +195,30 @@ fn an_organizer_that_says_nothing_at_all_is_not_waited_for() {
 fn an_organizer_elsewhere_is_awaited_as_long_as_is_said() {
     let mut rig = rig(Options { organizer: Organizer::Elsewhere, ..Options::default() }, Organizing::Held);
     rig.begin(&[("/d", names("a", 5))]);
-    let id = rig.node("/d").node.organizer_callback_batch.unwrap();
-    rig.world.pass(second(900));
-    assert_ne!(rig.node("/d").node.organizer_callback_batch.unwrap(), id);
-    let request = ProcessRequest { batch_id: "b1".to_owned(), chunk_id: id, ..ProcessRequest::default() };
-    let tokens = Tokens { total: 70, ..Tokens::default() };
-    let spend = Spend { llm_calls: 1, tokens, cost_usd: 0.25 };
-    let late = CallbackPayload { spend, ..error(&request, "late") };
-    for _ in 0..2 {
-        let payload = Box::new(late.clone());
+    let late = |rig: &mut Rig, chunk_id: &str| {
+        let request =
+            ProcessRequest { batch_id: "b1".to_owned(), chunk_id: chunk_id.to_owned(), ..Default::default() };
+        let tokens = Tokens { total: 70, ..Tokens::default() };
+        let spend = Spend { llm_calls: 1, tokens, cost_usd: 0.25 };
+        let payload = Box::new(CallbackPayload { spend, ..error(&request, "late") });
+        let before = rig.status().cost;
         let call = Call::Callback { service: "organizer".to_owned(), payload, ignored: Vec::new() };
-        let taken: CallbackAnswer = rig.world.call(BATCH, &call).unwrap();
-        assert_eq!(taken.processed, 0);
-    }
-    assert_eq!((rig.status().cost.tokens, rig.status().cost.cost_usd), (70, 0.25));
+        for _ in 0..2 {
+            let taken: CallbackAnswer = rig.world.call(BATCH, &call).unwrap();
+            assert_eq!(taken.processed, 0);
+        }
+        let cost = rig.status().cost;
+        assert_eq!((cost.tokens - before.tokens, cost.cost_usd - before.cost_usd), (70, 0.25));
+    };
+    let first = rig.node("/d").node.organizer_callback_batch.unwrap();
+    rig.world.pass(second(900));
+    let second_one = rig.node("/d").node.organizer_callback_batch.unwrap();
+    assert_ne!(second_one, first);
+    late(&mut rig, &first);
+    // The batch has gone on without it by then.
+    rig.world.pass(second(900));
+    assert_eq!(rig.status().status, Status::Done);
+    late(&mut rig, &second_one);
 }
 
 #[test]

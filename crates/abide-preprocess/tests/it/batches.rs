@@ -223,6 +223,53 @@ fn a_reset_cancels_what_is_under_way_and_what_comes_late_changes_nothing() {
     assert!(unknown.ok);
 }
 
+/// A delivery may have been to this very server, which reads what it was delivered for as long as it needs to.
+#[test]
+fn who_may_have_taken_a_delivery_is_asked_before_staging_is_emptied() {
+    let mut world = world(Options { delivers: true, ask: Some("reader".to_owned()), ..options() });
+    world.object(Reader);
+    world.worker(words::QUEUE, words::FINALIZE, |_| done(&()));
+    start(&mut world, vec![]);
+    assert_eq!(status(&mut world).delivery, Some(Delivery::Delivered));
+    world.pass(day(15));
+    assert_eq!(world.call::<u32>("reader/b1", &()).unwrap(), 2, "each week");
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 0, "it did not answer");
+    world.send(B, &ToBatch::Empty { finishes: 2 });
+    world.settle();
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 0, "that is about another end of the batch");
+    for _ in 0..2 {
+        world.send(B, &ToBatch::Empty { finishes: 1 });
+        world.pass(day(30));
+    }
+    assert_eq!(jobs(&mut world, words::SWEEP).len(), 1);
+    assert_eq!(world.call::<u32>("reader/b1", &()).unwrap(), 2, "and is not asked any more");
+}
+
+/// Whoever may read staging: it counts how often it is asked.
+struct Reader;
+
+impl Object for Reader {
+    const KIND: &'static str = "reader";
+    type Call = ();
+    type Reply = u32;
+    type Message = words::MayEmpty;
+    type Refusal = NoRefusal;
+
+    fn call(&self, turn: &mut Turn<'_>, (): ()) -> Result<Answer<u32>, Halt<NoRefusal>> {
+        Ok(turn.get::<u32>("asked")?.unwrap_or(0).into())
+    }
+
+    fn message(
+        &self,
+        turn: &mut Turn<'_>,
+        _from: Option<&Sender>,
+        _: words::MayEmpty,
+    ) -> Result<(), Halt<NoRefusal>> {
+        let asked = turn.get::<u32>("asked")?.unwrap_or(0);
+        Ok(turn.put("asked", &(asked + 1))?)
+    }
+}
+
 #[test]
 fn a_failed_task_is_retried_alone_and_the_batch_is_finished_again() {
     let options = Options { delivers: true, ..options() };

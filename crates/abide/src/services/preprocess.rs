@@ -15,6 +15,7 @@ use abide_engine::Object;
 use abide_engine::registry::RegisterError;
 use abide_media::PdfSettings;
 use abide_pipeline::Pipeline;
+use abide_pipeline::upload::Intake;
 use abide_preprocess::launch::{Fly, FlyApp, Launcher, Local};
 use abide_preprocess::{Buckets, Credentials, Options, PhaseSettings, Service, Setup, Telling};
 use abide_sqlite::DataDir;
@@ -35,9 +36,11 @@ const KEY: &str = "preprocess.key";
 /// Adds the service as it is configured.
 pub(crate) fn add(config: &Config, hosted: &mut Hosted) -> Result<(), Failure> {
     let mut setup = setup(config)?;
-    // Who delivers to nobody tells the pipeline of this server.
+    // Who delivers to nobody tells the pipeline of this server; who does may deliver to this server.
     if setup.worker_url.is_empty() {
         setup.options.tell = Some(Pipeline::KIND.to_owned());
+    } else {
+        setup.options.ask = Some(Intake::KIND.to_owned());
     }
     add_defaults(config, hosted)?;
     let orchestrator_url = config.preprocess.orchestrator_url.clone();

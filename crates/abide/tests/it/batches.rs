@@ -96,7 +96,12 @@ fn files_become_an_organized_and_described_tree() {
     let description = entity["components"]["description.md"].as_str().unwrap();
     let description = served.ask(&format!("GET /cat/{description}"), "");
     assert!(description.body.starts_with("# "), "{description}");
-    let staging = staging(&place);
+    is_emptied(&place);
+}
+
+/// Waits until nothing is in staging.
+fn is_emptied(place: &Place) {
+    let staging = staging(place);
     for _ in 0..STEPS {
         if files(&staging).is_empty() {
             return;
@@ -104,6 +109,27 @@ fn files_become_an_organized_and_described_tree() {
         std::thread::park_timeout(Duration::from_millis(100));
     }
     panic!("staging is not emptied although the pipeline is through: {:?}", files(&staging));
+}
+
+/// A server that delivers to itself over HTTP reads what it delivered to the end, and then empties its staging.
+#[test]
+fn finished_batches_may_be_delivered_to_the_server_itself() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let place = Place::new()
+        .env("ABIDE_PREPROCESS_STAGING_KEPT_MS", "0")
+        .env("WORKER_URL", &format!("http://{free}"));
+    let served = Served::start(&place, &format!("serve --listen {free}"));
+    let batch = begin(&served);
+    served.ok(&format!("POST /api/batches/{batch}/finalize"), "");
+    let status = end(&served, &batch);
+    assert_eq!(
+        (status["status"].as_str(), status["files"]["failed"].as_u64()),
+        (Some("DONE"), Some(0)),
+        "{status}"
+    );
+    assert_eq!(status["files"]["published"], 7);
+    assert_eq!(served.ok(&format!("GET /api/batches/{batch}/status"), "")["status"], "enqueued");
+    is_emptied(&place);
 }
 
 /// Killed again and again, it makes the same tree under the same ids.

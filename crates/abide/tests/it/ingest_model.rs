@@ -1,5 +1,7 @@
 //! Folders into collections with a model that sees, groups, writes records and describes.
 
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
 use crate::ingest::{document, ingest, part_of, parts, with_papers};
@@ -247,4 +249,22 @@ fn images_that_a_model_did_not_read_are_named_and_read_by_the_next_run() {
     let asked = model.asked(Kind::Reading);
     ingest(&place);
     assert_eq!(model.asked(Kind::Reading), asked, "everything is read");
+}
+
+/// A model that is away is tried again for minutes: whoever waits is told.
+#[test]
+fn why_nothing_moves_is_said_while_it_is_tried_again() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let base_url = format!("http://{nobody}/v1");
+    let mut place = Place::new().env("DEEPINFRA_BASE_URL", &base_url).env("MODEL_NAME", "away-1");
+    for name in ["a", "b", "c"] {
+        place = place.file(&format!("work/papers/{name}.txt"), "a text");
+    }
+    let mut run = place.command("ingest papers --data-dir data").stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let said = lines.find(|line| line.starts_with("waiting: ") || line.starts_with("writing records"));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let why = format!("{base_url} cannot answer now: Connection refused (os error 111)");
+    assert_eq!(said, Some(format!("waiting: {why}; it is tried again")));
 }

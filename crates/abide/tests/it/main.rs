@@ -25,6 +25,7 @@ mod ingest;
 mod ingest_alone;
 mod ingest_model;
 mod ingest_stages;
+mod ingest_texts;
 mod kill;
 mod kill_work;
 mod links;

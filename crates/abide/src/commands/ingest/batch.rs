@@ -16,6 +16,7 @@ use super::Going;
 use super::intent::Intent;
 use super::plan::Known;
 use super::progress::Progress;
+use super::trouble::Trouble;
 use crate::commands::preprocess::Left;
 use crate::failure::Failure;
 use crate::reach::Path;
@@ -220,6 +221,7 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
         }
     };
     let mut progress = Progress::new(going.order.output, going.reads_images);
+    let mut trouble = Trouble::default();
     let last = loop {
         // One that begins anew is gone for a moment, or still what it was.
         let status = going.client.find::<StatusAnswer>(&path).await?;
@@ -227,6 +229,9 @@ pub(super) async fn run(going: &Going<'_>, batch: &str) -> Result<Spent, Failure
             progress.show(&status);
             if matches!(status.status, Status::Done | Status::Error) {
                 break status;
+            }
+            if let Some(why) = trouble.look(going.client, batch, &status).await {
+                progress.waits(&why);
             }
         }
         tokio::time::sleep(LOOK).await;

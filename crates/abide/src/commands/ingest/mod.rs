@@ -14,6 +14,7 @@ mod progress;
 mod remember;
 mod say;
 mod show;
+mod trouble;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;

@@ -107,6 +107,18 @@ impl Progress {
         }
     }
 
+    /// Nothing has moved for a while.
+    pub(super) fn waits(&self, why: &str) {
+        let say = || {
+            let text = format!("waiting: {why}; it is tried again");
+            self.output.message(&text, &json!({ "waiting": why }));
+        };
+        match &self.bars {
+            Some(bars) => bars.suspend(say),
+            None => say(),
+        }
+    }
+
     pub(super) fn end(self) {
         for bar in self.of_phases.values() {
             bar.finish();
