@@ -98,7 +98,8 @@ impl Shelf {
                         ..Append::onto(shown.tip)
                     })
                 };
-                self.step(begun, part, renamed).await
+                self.step(begun, part, renamed).await?;
+                self.expect_gone(begun, part, [component]).await
             }
             ByHand::MovePart { part, from, into } => self.move_part(begun, part, from.as_ref(), into).await,
             ByHand::RenamePart { part, label } => {
@@ -193,8 +194,32 @@ impl Shelf {
                 })
             };
             self.step(begun, from, go).await?;
+            self.expect_gone(begun, from, moving.keys()).await?;
         }
         Ok(())
+    }
+
+    /// An error if an entity still has one of the components that were to leave it: another file has got the name since the change
+    /// was decided.
+    async fn expect_gone<'a>(
+        &self,
+        begun: &Collection,
+        id: &EntityId,
+        components: impl IntoIterator<Item = &'a String>,
+    ) -> Result<(), ShelfError> {
+        let has = self.entities.get(id).await?.components;
+        let Some(left) = components.into_iter().find(|name| has.contains_key(*name)) else { return Ok(()) };
+        if !self.is_under_way(begun).await? {
+            return Ok(());
+        }
+        let reason = format!("{} stays as it is: another file got the name meanwhile", shown_name(left));
+        Err(EntityError::Conflict(reason).into())
+    }
+
+    /// Whether a change that was begun is still written down.
+    async fn is_under_way(&self, begun: &Collection) -> Result<bool, ShelfError> {
+        let now = self.remembered(&begun.name).await?;
+        Ok(now.changing.is_some() && (now.life, now.by_hand) == (begun.life, begun.by_hand))
     }
 
     /// Makes a version of an entity if there is something to change, while the change is written down.
@@ -206,8 +231,7 @@ impl Shelf {
     ) -> Result<(), ShelfError> {
         loop {
             let Some(append) = change(&self.entities.get(id).await?) else { return Ok(()) };
-            let now = self.remembered(&begun.name).await?;
-            if now.changing.is_none() || (now.life, now.by_hand) != (begun.life, begun.by_hand) {
+            if !self.is_under_way(begun).await? {
                 // Somebody else has done it to its end.
                 return Ok(());
             }

@@ -402,6 +402,8 @@ fn end(turn: &mut Turn<'_>, mut state: State, error: String) -> Result<(), Halt<
     turn.clear_alarm(SWEEP)?;
     turn.cancel(&UniqueKey::new(jobs::MANIFEST_KEY)?);
     turn.cancel(&UniqueKey::new(jobs::finalize_key(state.finishes))?);
+    // What is brought again for the next life is not what this one had to empty.
+    turn.cancel(&UniqueKey::new(jobs::SWEEP_KEY)?);
     turn.append(&flow::Note::ended(&error))?;
     turn.put(STATE, &State { step: Step::Error { error, phase }, updated_at: now, delivery: None, ..state })?;
     cancel_live(turn)

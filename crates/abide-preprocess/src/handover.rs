@@ -27,6 +27,8 @@ impl Batch {
         flow.state.completed_at = Some(turn.now());
         flow.state.finishes += 1;
         turn.clear_alarm(TICK)?;
+        // Who was through with it before is not through with it as it is now.
+        turn.clear_alarm(SWEEP)?;
         let MessageRow(message) = turn.get(MESSAGE)?.ok_or(No::Ended)?;
         let is_wanted = message.is_delivered();
         let State { finishes, has_tree, .. } = flow.state;
@@ -66,10 +68,10 @@ impl Batch {
     }
 
     /// Whoever was told of the batch is through with it as it was then. One that was never there has nothing to empty, and
-    /// one that was finished again since is still read.
+    /// one that goes on, or was finished again since, is still read.
     pub(crate) fn taken(&self, turn: &mut Turn<'_>, finishes: u32) -> Result<(), Halt<No>> {
         let state = turn.get::<State>(STATE)?;
-        let is_last = |state: State| !matches!(state.step, Step::Error { .. }) && state.finishes == finishes;
+        let is_last = |state: State| state.step == Step::Done && state.finishes == finishes;
         if state.is_some_and(is_last) {
             turn.set_alarm(SWEEP, turn.now().plus_ms(self.options.staging_kept_ms))?;
         }

@@ -30,6 +30,8 @@ pub const FINALIZE: &str = "finalize";
 pub const SWEEP: &str = "sweep";
 /// The unique key of the job that reads the manifest.
 pub(crate) const MANIFEST_KEY: &str = "manifest";
+/// And of the one that empties staging.
+pub(crate) const SWEEP_KEY: &str = "sweep";
 
 /// What reads a manifest or empties staging is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -128,8 +130,9 @@ pub(crate) fn finalize(finished: &Finished) -> Result<NewJob, BadJob> {
 /// The job that empties a batch's staging.
 pub(crate) fn sweep(message: &QueueMessage) -> Result<NewJob, BadJob> {
     let order = BatchOrder { message: message.clone(), life: None };
+    let unique_key = Some(UniqueKey::new(SWEEP_KEY)?);
     let job = NewJob::of(QUEUE, SWEEP, &order)?;
-    Ok(NewJob { max_attempts: Some(SWEEP_ATTEMPTS), ..job })
+    Ok(NewJob { unique_key, max_attempts: Some(SWEEP_ATTEMPTS), ..job })
 }
 
 pub(crate) fn order(

@@ -4,7 +4,8 @@ use crate::rig::{PAPERS, Rig, each, known, rig};
 use crate::stops::Stops;
 use abide_collections::snapshot::{Incoming, directory_id};
 use abide_collections::{ByHand, Call, Collection, Pending, Reply, Shelf, ShelfError, Stage};
-use abide_entities::{EntityError, EntityId};
+use abide_entities::request::Append;
+use abide_entities::{EntityError, EntityId, EntityStore, update};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -75,6 +76,43 @@ async fn a_change_that_was_stopped_anywhere_is_whole() {
             finished += usize::from(now == after);
         }
         assert!(finished > 0, "{change:?} in {steps} steps");
+    }
+}
+
+/// Stopped at each request, and then somebody gives the name away: nothing is said to be done that was not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_name_was_given_away_meanwhile_is_given_up() {
+    for (change, place, name) in [
+        (Change::Rename("in/i.txt", "other.txt"), "in", "other.txt"),
+        (Change::Move("in/i.txt", "out"), "out", "i.txt"),
+    ] {
+        let mut given_up = 0;
+        for nth in 0.. {
+            let rig = rig();
+            let shelf = book(&rig).await;
+            let before = shelf.files(PAPERS).await.unwrap();
+            let stops = Arc::new(Stops::new(&rig.store, nth));
+            if stops.until(make(&rig.stopping(&stops), change)).await.is_some() {
+                break;
+            }
+            let into = directory_id(PAPERS, place);
+            let other = rig.upload("another").await;
+            let is_free = !rig.store.get(&into).await.unwrap().components.contains_key(name);
+            if is_free {
+                let given = update(&rig.store, &into, |shown| Append {
+                    components: [(name.to_owned(), other)].into(),
+                    ..Append::onto(shown.tip)
+                });
+                given.await.unwrap();
+            }
+            let after = state(&rig, &shelf).await;
+            let from = rig.store.get(&directory_id(PAPERS, "in")).await.unwrap();
+            if from.components.contains_key("i.txt") {
+                assert_eq!(shelf.files(PAPERS).await.unwrap(), before, "{change:?}: {nth}: {after:?}");
+                given_up += usize::from(is_free);
+            }
+        }
+        assert!(given_up > 0, "{change:?}");
     }
 }
 

@@ -41,7 +41,12 @@ fn ask() -> Ask {
 
 fn endpoint(stand_in: &StandIn) -> Endpoint {
     let price = Price { input_micros: 1_000_000, output_micros: 2_000_000 };
-    Endpoint { price, timeout_ms: 300, ..Endpoint::new(stand_in.base_url.clone(), "wanted") }
+    Endpoint { price, timeout_ms: 30_000, ..Endpoint::new(stand_in.base_url.clone(), "wanted") }
+}
+
+/// For a stand-in that does not answer.
+fn impatient(stand_in: &StandIn) -> Endpoint {
+    Endpoint { timeout_ms: 300, ..endpoint(stand_in) }
 }
 
 fn client(endpoint: Endpoint) -> Client {
@@ -52,8 +57,11 @@ const GOOD: &str = r#"{"summary": "All is well."}"#;
 
 /// Plays the script, asks once, and gives the answer's value or error with the number of requests.
 async fn play(plays: impl IntoIterator<Item = Play>) -> (Result<Value, LlmError>, Vec<Value>) {
+    let plays: Vec<Play> = plays.into_iter().collect();
+    let hangs = plays.iter().any(|play| matches!(play, Play::Hang));
     let stand_in = StandIn::start(plays).await;
-    let answer = client(endpoint(&stand_in)).ask(&ask()).await;
+    let endpoint = if hangs { impatient(&stand_in) } else { endpoint(&stand_in) };
+    let answer = client(endpoint).ask(&ask()).await;
     (answer.map(|answer| answer.value), stand_in.bodies())
 }
 
@@ -165,7 +173,7 @@ async fn questions_at_a_time_find_out_together_which_form_an_endpoint_knows() {
     };
     let plays = (0..3).map(|_| refused()).chain((0..3).map(|_| says(GOOD)));
     let stand_in = StandIn::start(plays).await;
-    let client = client(Endpoint { timeout_ms: 30_000, ..endpoint(&stand_in) });
+    let client = client(endpoint(&stand_in));
     let question = ask();
     let (a, b, c) = tokio::join!(client.ask(&question), client.ask(&question), client.ask(&question));
     for answer in [a, b, c] {
@@ -250,7 +258,7 @@ impl Book for Page {
 
 /// A client that asks once, and what it asks takes 140.
 fn bounded(stand_in: &StandIn, purse: &Purse) -> Client {
-    let endpoint = Endpoint { timeout_ms: 30_000, attempts: 1, ..endpoint(stand_in) };
+    let endpoint = Endpoint { attempts: 1, ..endpoint(stand_in) };
     client(Endpoint { purse: Some(purse.clone()), ..endpoint })
 }
 
@@ -298,8 +306,8 @@ async fn what_was_set_aside_is_written_down_before_it_is_spent() {
     // Nobody knows what became of one that was never answered: it took all that it may.
     let most = i64::try_from(most).unwrap();
     let silent = StandIn::start([Play::Hang]).await;
-    let impatient = Endpoint { purse: Some(purse.clone()), attempts: 1, ..endpoint(&silent) };
-    self::client(impatient).ask(&question).await.unwrap_err();
+    let once = Endpoint { purse: Some(purse.clone()), attempts: 1, ..impatient(&silent) };
+    self::client(once).ask(&question).await.unwrap_err();
     assert_eq!(spent(), 140 + most);
     client.ask(&question).await.unwrap_err();
     assert_eq!(spent(), 140 + most, "one that was refused took nothing");
@@ -336,7 +344,7 @@ async fn what_nobody_waits_for_any_more_counts_in_full() {
 async fn clients_of_one_model_share_its_room() {
     let stand_in = StandIn::start([Play::Hang, says(GOOD)]).await;
     let limiters = Limiters::default();
-    let one_at_a_time = Endpoint { concurrency: 1, attempts: 1, ..endpoint(&stand_in) };
+    let one_at_a_time = Endpoint { concurrency: 1, attempts: 1, timeout_ms: 1_000, ..endpoint(&stand_in) };
     let make = || Client::new(one_at_a_time.clone(), &limiters, Arc::new(Standing)).unwrap();
     let (first, second) = (make(), make());
     let question = ask();
@@ -388,7 +396,7 @@ async fn no_request_is_sent_that_is_not_allowed() {
     assert_eq!((reckoning.spent.requests, reckoning.unanswered_micros), (2, 0));
     // What a request took that was never answered is not known: it may have been all of it.
     let stand_in = StandIn::start([Play::Hang]).await;
-    let reckoning = self::client(endpoint(&stand_in)).ask_within(&ask(), most).await;
+    let reckoning = self::client(impatient(&stand_in)).ask_within(&ask(), most).await;
     assert_eq!((reckoning.spent.requests, reckoning.unanswered_micros), (1, most));
 }
 

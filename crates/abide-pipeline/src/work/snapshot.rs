@@ -50,12 +50,32 @@ async fn snapshot(service: &Service, order: &SnapshotOrder) -> Result<Published,
     if order.phase == PhaseName::Ocr {
         return entity.refresh(components).await;
     }
-    let kids = kids(&site, order).await?;
+    let mut kids = kids(&site, order).await?;
+    let is_new = node.current_tip.is_none();
+    if !is_new {
+        kids = without_parent(site.entities.as_ref(), kids).await?;
+    }
     let published = entity.publish(label(&node), components, kids).await?;
-    if let (None, Some(parent)) = (node.parent, &brief.parent_pi) {
+    if let (true, None, Some(parent)) = (is_new, node.parent, &brief.parent_pi) {
         entity.put_under(parent).await?;
     }
     Ok(published)
+}
+
+/// Those that are in nothing yet: the others are where they belong, or somebody moved or deleted them.
+async fn without_parent(store: &dyn EntityStore, kids: Vec<EntityId>) -> Result<Vec<EntityId>, WorkError> {
+    let found: Vec<Option<EntityId>> = stream::iter(kids)
+        .map(|kid| async move {
+            match store.get(&kid).await {
+                Ok(shown) => Ok(shown.parent_pi.is_none().then_some(kid)),
+                Err(EntityError::NotFound(_)) => Ok(None),
+                Err(error) => Err(WorkError::from(error)),
+            }
+        })
+        .buffered(AT_A_TIME)
+        .try_collect()
+        .await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 const fn usual_note(phase: PhaseName) -> &'static str {

@@ -11,6 +11,8 @@ use abide_engine::store::view::TicketView;
 use abide_engine::testing::{World, day};
 use abide_engine::worker::done;
 use abide_engine::{Call as EngineCall, CallError, Object};
+use abide_entities::request::Append;
+use abide_entities::{EntityStore, update};
 use abide_pipeline::contract::Status;
 use abide_pipeline::upload::{
     Call, CompleteFile, FinalizeAnswer, Init, Intake, Limits, ProcessedBody, QUEUE, SWEEP, StartFile,
@@ -338,4 +340,48 @@ async fn another_list_of_processed_files_adds_what_is_new() {
         "# \na, b\n",
         "what they are in is described anew"
     );
+}
+
+/// What people do with a tree between two lists is not undone by the second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_moved_or_deleted_since_the_first_list_stays_so() {
+    let rig = rig_that_waits();
+    let batch = rig.service.init_upload(init(1, 10)).await.unwrap().batch_id;
+    upload(&rig, &batch, "/a/one.txt", "one").await;
+    ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    let deliver = async |paths: &[&str]| {
+        let mut files = Vec::new();
+        for path in paths {
+            let r2_key = format!("staging/{batch}{path}");
+            put(&rig, &r2_key, Bytes::from_static(b"new")).await;
+            files.push(json!({"r2_key": r2_key, "logical_path": path, "file_name": "x", "file_size": 3,
+                "content_type": "text/plain", "processing_config": {"ocr": false, "describe": false, "pinax": false}}));
+        }
+        let body = serde_json::from_value::<ProcessedBody>(json!({ "files": files })).unwrap();
+        rig.service.take_processed(&batch, body).await.unwrap()
+    };
+    let first = ["/a/one.txt", "/a/gone/two.txt", "/a/moved/three.txt"];
+    deliver(&first).await;
+    let root = rig.end_with(&batch, 3).await.root_pi.unwrap();
+    let tree = rig.tree(&root).await;
+    let of =
+        |label: &str| tree.iter().find(|shown| shown.label.as_deref() == Some(label)).unwrap().id.clone();
+    rig.entities.delete(&of("gone"), None).await.unwrap();
+    let moved = update(rig.entities.as_ref(), &root, |shown| Append {
+        children_pi_add: vec![of("moved")],
+        ..Append::onto(shown.tip)
+    });
+    moved.await.unwrap();
+
+    deliver(&[&first[..], &["/a/four.txt", "/a/new/five.txt"]].concat()).await;
+    let end = rig.end_with(&batch, 5).await;
+    assert_eq!((end.status, end.directories_failed), (Status::Done, 0), "{:?}", end.notes);
+    let a = rig.entities.get(&of("a")).await.unwrap();
+    assert!(a.components.contains_key("four.txt"), "{a:?}");
+    let mut labels = Vec::new();
+    for kid in &a.children_pi {
+        labels.extend(rig.entities.get(kid).await.unwrap().label);
+    }
+    assert_eq!(labels, ["new"]);
+    assert_eq!(rig.entities.get(&of("moved")).await.unwrap().parent_pi, Some(root));
 }

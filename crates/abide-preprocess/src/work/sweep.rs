@@ -6,7 +6,7 @@ use crate::limits::PAGE_ITEMS;
 use crate::message::QueueMessage;
 use crate::service::Service;
 use abide_blob::Key;
-use abide_core::job::Finish;
+use abide_core::job::{AttemptEnd, Finish};
 use abide_engine::JobContext;
 use abide_engine::worker::{Worker, done, failed, failed_for_good};
 use std::future::Future;
@@ -17,14 +17,18 @@ use std::pin::Pin;
 pub(crate) struct Sweep(pub(crate) Service);
 
 impl Worker for Sweep {
-    fn run(&self, job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
+    fn run(&self, mut job: JobContext) -> Pin<Box<dyn Future<Output = Finish> + Send>> {
         let service = self.0.clone();
         Box::pin(async move {
             let order: BatchOrder = match job.payload() {
                 Ok(order) => order,
                 Err(error) => return failed_for_good(error.to_string()),
             };
-            match sweep(&service, &order.message).await {
+            let swept = tokio::select! {
+                () = job.stopped() => return AttemptEnd::HandedBack.into(),
+                swept = sweep(&service, &order.message) => swept,
+            };
+            match swept {
                 Ok(deleted) => done(&serde_json::json!({ "deleted": deleted })),
                 Err(reason) => failed(reason),
             }

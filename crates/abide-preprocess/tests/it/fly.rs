@@ -247,8 +247,15 @@ async fn list(State(standin): State<StandIn>) -> Json<Value> {
 
 async fn show(State(standin): State<StandIn>, Path((_, id)): Path<(String, String)>) -> Json<Value> {
     let seen = standin.seen.lock().unwrap();
-    let end = seen.end.unwrap_or("stopped");
-    Json(json!({ "id": id, "state": if seen.ended.contains(&id) { end } else { "started" } }))
+    let number: usize = id.trim_start_matches("machine").parse().unwrap();
+    let is_mute = seen.all_mute || seen.mute == Some(seen.machines[number - 1].as_str());
+    // Time runs once a machine has started: only who never says a word runs out of it.
+    let state = match (seen.ended.contains(&id), is_mute) {
+        (true, _) => seen.end.unwrap_or("stopped"),
+        (false, true) => "started",
+        (false, false) => "starting",
+    };
+    Json(json!({ "id": id, "state": state }))
 }
 
 async fn destroy(
