@@ -10,7 +10,7 @@ use crate::reader::Snapshot;
 use abide_core::dead::{DeadId, DeadLetter};
 use abide_core::lane::Lane;
 use abide_core::limit::{LimitPolicy, Room};
-use abide_core::limits::REPLY_KEPT_MS;
+use abide_core::limits::{PAGE_ITEMS, REPLY_KEPT_MS};
 use abide_core::log::Seq;
 use abide_core::name::{AlarmName, Kind, LimitKey};
 use abide_core::object::{ObjectKey, Version};
@@ -30,7 +30,7 @@ const NEWEST_OBJECTS: &str =
      WHERE incarnation > 0 ORDER BY incarnation DESC LIMIT ?1";
 const OBJECT: &str = "SELECT kind, name, incarnation, version, log_head, created_at, turn_at FROM objects
      WHERE kind = ?1 AND name = ?2";
-const ALARMS_OF: &str = "SELECT name, at FROM alarms WHERE incarnation = ?1 ORDER BY name";
+const ALARMS_OF: &str = "SELECT name, at FROM alarms WHERE incarnation = ?1 ORDER BY name LIMIT ?2";
 const TICKET: &str = "SELECT resolution, resolved_at FROM tickets WHERE ticket = ?1";
 const DEAD: &str =
     concat!("SELECT ", dead_columns!(), " FROM dead_letters WHERE id > ?1 ORDER BY id LIMIT ?2");
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
     pub(crate) fn object(&self, key: &ObjectKey) -> Outcome<Option<ObjectView>> {
         let found = self.db.one(OBJECT, (key.kind.as_str(), key.name.as_str()), decode_object)?;
         let Some(view) = found else { return Ok(None) };
-        let alarms = self.db.all(ALARMS_OF, [view.incarnation.0], |row| {
+        let alarms = self.db.all(ALARMS_OF, (view.incarnation.0, at_most(PAGE_ITEMS)), |row| {
             Ok((AlarmName::trusted(row.text(0)?), row.time(1)?))
         })?;
         Ok(Some(ObjectView { alarms, ..view }))

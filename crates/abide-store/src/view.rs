@@ -237,7 +237,7 @@ pub struct ObjectView {
     pub created_at: Time,
     /// When it last changed.
     pub updated_at: Time,
-    /// Its alarms. Empty in listings.
+    /// Its alarms by name, no more than a page has. Empty in listings.
     pub alarms: Vec<(AlarmName, Time)>,
 }
 

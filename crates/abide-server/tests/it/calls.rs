@@ -77,7 +77,7 @@ fn a_refusal_keeps_the_object_s_code_and_class() {
     "#);
     insta::assert_snapshot!(server.ask("POST /v1/objects/toy/a/call", r#"{"subtract":1}"#), @r#"
     400
-    {"error":{"code":"refused","message":"unknown variant `subtract`, expected one of `echo`, `add`, `put`, `append`, `alarm`, `refuse`, `panic`, `later`, `delete` at line 1 column 11","retryable":false,"refusal":"bad_request"}}
+    {"error":{"code":"refused","message":"unknown variant `subtract`, expected one of `echo`, `add`, `put`, `fill`, `append`, `alarm`, `refuse`, `panic`, `later`, `delete` at line 1 column 11","retryable":false,"refusal":"bad_request"}}
     "#);
 }
 

@@ -4,6 +4,7 @@ use super::jobs::Job;
 use super::objects::Object;
 use super::state::State;
 use crate::view::{JobFacts, JobFilter, JobPage, JobView, LimitView, ObjectView, QueueView};
+use abide_core::limits::PAGE_ITEMS;
 use abide_core::name::{Kind, LimitKey, UniqueKey};
 use abide_core::object::ObjectKey;
 use abide_core::queue::QueueCounts;
@@ -132,7 +133,8 @@ impl State {
 
     pub(super) fn object_view(&self, key: &ObjectKey) -> Option<ObjectView> {
         let object = self.objects.get(key)?;
-        let alarms = self.alarms.of(object.incarnation).map(|alarm| (alarm.name.clone(), alarm.at));
+        let alarms = self.alarms.of(object.incarnation).take(PAGE_ITEMS);
+        let alarms = alarms.map(|alarm| (alarm.name.clone(), alarm.at));
         Some(ObjectView { alarms: alarms.collect(), ..object.view(key) })
     }
 }

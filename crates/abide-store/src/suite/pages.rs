@@ -8,7 +8,7 @@ use crate::write::{WorkerCard, Write};
 use abide_core::commit::{AlarmWrite, Commit};
 use abide_core::job::{JobId, JobState, NewJob};
 use abide_core::json::Json;
-use abide_core::limits::PAGE_BYTES;
+use abide_core::limits::{PAGE_BYTES, PAGE_ITEMS};
 use abide_core::log::Seq;
 use abide_core::name::{Kind, UniqueKey};
 use abide_core::object::{ObjectKey, Version};
@@ -138,7 +138,12 @@ fn an_object_is_shown_with_its_alarms(p: &mut Probe<'_>) {
     };
     assert_eq!(p.read(Read::Object(object("thing/a"))), Answer::Object(Some(expected.clone())));
     assert_eq!(p.read(Read::Object(object("thing/b"))), Answer::Object(None));
-    let listed = Read::Objects { kind: None, after: None, limit: 5 };
+    let many = |n: usize| set(&format!("{n:04}"), late);
+    let commit = Commit { alarms: (0..=PAGE_ITEMS).map(many).collect(), ..p.call("thing/c") };
+    p.commit(commit);
+    let shown = answer!(p.read(Read::Object(object("thing/c"))), Answer::Object(Some(view)) => view.alarms);
+    assert_eq!((shown.len(), &shown[0].0), (PAGE_ITEMS, &alarm_name("0000")), "no more than a page has");
+    let listed = Read::Objects { kind: None, after: None, limit: 1 };
     assert_eq!(p.read(listed), Answer::Objects(vec![ObjectView { alarms: vec![], ..expected }]));
 }
 

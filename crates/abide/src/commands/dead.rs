@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::document::Document;
 use crate::failure::Failure;
 use crate::output::{Output, cell, instant};
-use crate::reach::{self, Client, Missing, Path, ReachError};
+use crate::reach::{self, Client, Listed, Missing, Path, ReachError};
 
 /// Letters or jobs that are replayed with one request.
 const PAGE: usize = 1_000;
@@ -40,6 +40,8 @@ struct ReplayedPage {
 struct DeadDocument {
     letters: Vec<Document>,
     jobs: Vec<Document>,
+    /// Whether there are more of either.
+    more: bool,
 }
 
 #[derive(Serialize)]
@@ -86,11 +88,13 @@ impl Lists {
 
 fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<(), Failure> {
     let document = reach::with(config, Missing::Refuse, async |client| {
-        let items = async |path: &Option<Path>| match path {
-            Some(path) => Ok(reach::list(client, path, limit).await?.items),
-            None => Ok::<_, ReachError>(Vec::new()),
+        let listed = async |path: &Option<Path>| match path {
+            Some(path) => reach::list(client, path, limit).await,
+            None => Ok::<_, ReachError>(Listed::default()),
         };
-        Ok(DeadDocument { letters: items(&lists.letters).await?, jobs: items(&lists.jobs).await? })
+        let (letters, jobs) = (listed(&lists.letters).await?, listed(&lists.jobs).await?);
+        let more = letters.next.is_some() || jobs.next.is_some();
+        Ok(DeadDocument { letters: letters.items, jobs: jobs.items, more })
     })?;
     let letters: Vec<Letter> = document.letters.iter().map(Document::decode).collect::<Result<_, _>>()?;
     let jobs: Vec<JobView> = document.jobs.iter().map(Document::decode).collect::<Result<_, _>>()?;
@@ -115,7 +119,13 @@ fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<
         ]
     };
     let rows: Vec<_> = letters.iter().map(of_letter).chain(jobs.iter().map(of_job)).collect();
-    output.data(&columns(["ID", "OF", "WHAT", "FAILURES", "DIED", "ERROR"], &rows), &document)
+    output.data(&columns(["ID", "OF", "WHAT", "FAILURES", "DIED", "ERROR"], &rows), &document)?;
+    if document.more {
+        output.note(
+            "there are more: --limit shows up to 1000 of each, `abide job list --state failed` all jobs",
+        );
+    }
+    Ok(())
 }
 
 /// Says how many were replayed.

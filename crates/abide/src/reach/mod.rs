@@ -8,7 +8,7 @@ mod pages;
 mod problem;
 
 pub(crate) use client::{Client, Path};
-pub(crate) use pages::{Far, list, list_far};
+pub(crate) use pages::{Far, Listed, list, list_far};
 pub(crate) use problem::ReachError;
 
 use std::net::{Ipv4Addr, SocketAddr};

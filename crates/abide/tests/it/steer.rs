@@ -189,6 +189,17 @@ fn dead_letters_are_replayed_one_by_one_by_what_they_are_and_all() {
     job:2  a   l     1         <instant>  no
     job:1  a   k     1         <instant>  no
     ");
+    insta::assert_snapshot!(plain(&place.run("dead list --limit 2")), @"
+    exit 0
+    ID     OF  WHAT  FAILURES  DIED                  ERROR
+    job:3  b   k     1         <instant>  no
+    job:2  a   l     1         <instant>  no
+    there are more: --limit shows up to 1000 of each, `abide job list --state failed` all jobs
+    ");
+    assert_eq!(
+        (&ok(&place, "dead list --limit 2")["more"], &ok(&place, "dead list")["more"]),
+        (&json!(true), &json!(false))
+    );
     let dead = |flags: &str| ok(&place, &format!("dead list {flags}"))["jobs"].as_array().unwrap().len();
     assert_eq!(
         (dead("--queue a"), dead("--job-kind k"), dead("--event alarm"), dead("--object coordinator")),
