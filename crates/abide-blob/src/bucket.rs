@@ -1,6 +1,6 @@
 //! A bucket: blobs by key.
 
-use crate::error::BlobError;
+use crate::error::{BlobError, because};
 use crate::key::Key;
 use crate::reference::{self, Sharing};
 use crate::unfinished;
@@ -11,7 +11,7 @@ use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::local::LocalFileSystem;
 use object_store::signer::Signer as _;
 use object_store::{
-    Attribute, Attributes, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    Attribute, Attributes, ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
     PutMultipartOptions, PutOptions, PutPayload, WriteMultipart,
 };
 use std::path::{Path, PathBuf};
@@ -90,19 +90,21 @@ impl Bucket {
 
     /// A bucket of an S3 service. Nothing is asked of it yet.
     pub fn s3(options: &S3Options) -> Result<Bucket, BlobError> {
+        // The operator named the endpoint: one in the same machine or network has no certificate, and asks for none of the system.
+        let is_http = options.endpoint.starts_with("http://");
+        let client = ClientOptions::new().with_allow_http(is_http).with_no_system_certificates(is_http);
         let store = AmazonS3Builder::new()
+            .with_client_options(client)
             .with_bucket_name(&options.bucket)
             .with_endpoint(&options.endpoint)
             .with_region(&options.region)
             .with_access_key_id(&options.access_key_id)
             .with_secret_access_key(&options.secret_access_key)
             .with_virtual_hosted_style_request(!options.path_style)
-            // The operator named the endpoint: one in the same machine or network has no certificate.
-            .with_allow_http(options.endpoint.starts_with("http://"))
             .build()
             .map_err(|error| BlobError::Unusable {
                 bucket: options.bucket.clone(),
-                reason: error.to_string(),
+                reason: because(&error),
             })?;
         Ok(Bucket(Place::S3(Arc::new(store))))
     }

@@ -74,6 +74,15 @@ impl BlobError {
     }
 }
 
+/// What an error says, down to its cause.
+pub(crate) fn because(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| {
+        let cause = cause.to_string();
+        if told.ends_with(&cause) { told } else { format!("{told}: {cause}") }
+    })
+}
+
 /// Whether an error, or what it came of, is that of a disk without room.
 fn is_full(error: &(dyn Error + 'static)) -> bool {
     std::iter::successors(Some(error), |&error| error.source())

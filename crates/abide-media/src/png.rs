@@ -6,7 +6,7 @@ use std::ops::Range;
 use flate2::read::ZlibDecoder;
 
 /// Bytes of a colour profile, at most: none that describes pixels has as many.
-const PROFILE_BYTES: u64 = 16 << 20;
+const PROFILE_BYTES: u64 = 8 << 20;
 /// What is before the first chunk; in each, before its data and behind it.
 const SIGNATURE: usize = 8;
 const HEAD: usize = 8;

@@ -1,13 +1,4 @@
-//! Tasks: one file through one phase. The life of a task is a pure table.
-//!
-//! ```text
-//! pending ──begin──► processing ──completed──► completed
-//!    ▲  ▲                │
-//!    │  ├──── retry ─────┤ (attempts are left)
-//!    │  └─── not now ────┤ (no attempt is used up; and so when its batch is stopped)
-//!    │                   └──failed──► failed
-//!    └────────────── again (somebody asks) ──┘
-//! ```
+//! Tasks: one file through one phase. The life of a task is a pure table, drawn in `docs/states.md`.
 
 use crate::file::{Place, ProcessableFile};
 use crate::message::BatchId;

@@ -7,6 +7,7 @@ use abide_media::{
 };
 use image::{DynamicImage, ImageFormat};
 
+use crate::images::with_profile;
 use crate::pdf_writer::{document, stream};
 use crate::picture::{bits, gray, picture, target};
 use crate::tiff_writer::{CLASSIC, Flavour, Page, Value, u16_bytes, u32_bytes, write};
@@ -204,6 +205,7 @@ fn image_files() -> Files {
         ("png", encoded(&picture, ImageFormat::Png)),
         ("png-sixteen", encoded(&DynamicImage::ImageRgba16(picture.to_rgba16()), ImageFormat::Png)),
         ("png-gray", encoded(&DynamicImage::ImageLuma8(picture.to_luma8()), ImageFormat::Png)),
+        ("png-profile", with_profile(W, H, 200)),
         ("webp", encoded(&picture, ImageFormat::WebP)),
         ("gif", encoded(&picture, ImageFormat::Gif)),
         ("bmp", encoded(&picture, ImageFormat::Bmp)),

@@ -1,7 +1,8 @@
 //! Images to variants, and what is told apart instead.
 
 use abide_media::{Bounds, Format, JpegSettings, MediaError, Treatment, Variants, probe, variants};
-use image::{DynamicImage, ImageFormat};
+use image::codecs::png::PngEncoder;
+use image::{DynamicImage, ExtendedColorType, ImageEncoder, ImageFormat};
 
 use crate::picture::{picture, rgb, target};
 
@@ -39,6 +40,28 @@ fn variants_fit_inside_and_are_never_enlarged() {
     }
     let (_dir, made) = make(&encoded(120, 90, ImageFormat::Png));
     assert!(made.unwrap().variants.is_empty());
+}
+
+/// A PNG with a profile of so many bytes for its colours.
+pub(crate) fn with_profile(width: u32, height: u32, bytes: usize) -> Vec<u8> {
+    let mut profile = vec![0; bytes];
+    profile[16..20].copy_from_slice(b"RGB ");
+    let mut out = Vec::new();
+    let mut encoder = PngEncoder::new(&mut out);
+    encoder.set_icc_profile(profile).unwrap();
+    encoder.write_image(&picture(width, height), width, height, ExtendedColorType::Rgb8).unwrap();
+    out
+}
+
+/// One that describes pixels has a few thousand bytes; one that inflates to as many as it likes is left out.
+#[test]
+fn the_profile_of_a_png_is_kept_within_its_bound() {
+    for (bytes, is_kept) in [(3_000, true), ((8 << 20) + 1, false)] {
+        let (_dir, made) = make(&with_profile(300, 200, bytes));
+        let jpeg = std::fs::read(&made.unwrap().variants[0].path).unwrap();
+        let has_profile = jpeg.windows(12).any(|twelve| twelve == b"ICC_PROFILE\0");
+        assert_eq!(has_profile, is_kept, "{bytes}");
+    }
 }
 
 #[test]

@@ -44,7 +44,10 @@ impl S3 {
 
     /// A place for a server that uses it.
     pub(crate) fn place(&self) -> Place {
+        // It speaks http, which needs no certificates.
         place_of_a_server()
+            .env("SSL_CERT_FILE", "/nowhere")
+            .env("SSL_CERT_DIR", "/nowhere")
             .env("PATH", &std::env::var("PATH").unwrap())
             .env("ABIDE_BUCKETS_KIND", "s3")
             .env("R2_ENDPOINT", &self.endpoint)
@@ -154,7 +157,7 @@ fn given(environment: &str) -> Vec<&'static str> {
 /// Names of variables, without those of the shell, of the process, and those that only this test's server configures.
 fn names_in(environment: &str) -> Vec<&str> {
     let others = ["PATH", "PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "LIFELINE", "MIMALLOC_ARENA_EAGER_COMMIT"];
-    let configured = ["R2_ENDPOINT", "JPEG_PRESET"];
+    let configured = ["R2_ENDPOINT", "JPEG_PRESET", "SSL_CERT_FILE", "SSL_CERT_DIR"];
     let names = environment.lines().filter_map(|line| Some(line.split_once('=')?.0));
     let mut names: Vec<&str> =
         names.filter(|name| !others.contains(name) && !configured.contains(name)).collect();
