@@ -46,35 +46,65 @@ pub enum BadUrl {
 }
 
 /// Parameters that say where a visitor came from, and nothing about the page.
-const TRACKING: [&str; 27] = [
+const TRACKING: [&str; 55] = [
     "fbclid",
+    "fb_action_ids",
+    "fb_source",
     "gclid",
     "gclsrc",
     "dclid",
     "gbraid",
     "wbraid",
+    "gad_source",
+    "gad_campaignid",
+    "srsltid",
+    "_ga",
+    "_gl",
     "msclkid",
     "twclid",
     "ttclid",
     "li_fat_id",
     "yclid",
+    "ysclid",
     "mc_cid",
     "mc_eid",
     "igshid",
     "igsh",
+    "epik",
+    "rdt_cid",
     "ref_src",
     "ref_url",
     "_hsenc",
     "_hsmi",
+    "__hstc",
+    "__hssc",
+    "__hsfp",
+    "hsctatracking",
     "mkt_tok",
     "vero_id",
+    "vero_conv",
     "oly_anon_id",
     "oly_enc_id",
+    "ck_subscriber_id",
+    "ml_subscriber",
+    "ml_subscriber_hash",
+    "_branch_match_id",
     "s_cid",
+    "s_kwcid",
+    "ef_id",
+    "wickedid",
     "spm",
     "scm",
     "_openstat",
+    "pk_campaign",
+    "pk_kwd",
+    "pk_keyword",
+    "pk_source",
+    "pk_medium",
+    "pk_content",
 ];
+/// What other such parameters begin with.
+const TRACKING_PREFIXES: [&str; 3] = ["utm_", "mtm_", "hsa_"];
 
 impl Identity {
     /// What `text` is as a link.
@@ -157,7 +187,7 @@ fn plain(path: &str) -> String {
 
 fn is_tracking(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    name.starts_with("utm_") || TRACKING.contains(&name.as_str())
+    TRACKING.contains(&name.as_str()) || TRACKING_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -172,6 +202,16 @@ mod tests {
             ("  https://example.com:443/a/ ", "https://example.com/a", "example.com"),
             ("https://www.example.com/a#part", "https://www.example.com/a", "example.com"),
             ("https://example.com/a?utm_source=x&fbclid=y", "https://example.com/a", "example.com"),
+            (
+                "https://example.com/a?_gl=1*x&srsltid=y&b=2&mtm_group=z",
+                "https://example.com/a?b=2",
+                "example.com",
+            ),
+            (
+                "https://example.com/a?hsCtaTracking=x&ref=2&pk=3",
+                "https://example.com/a?pk=3&ref=2",
+                "example.com",
+            ),
             ("https://example.com/a?b=2&UTM_Medium=z&a=1", "https://example.com/a?a=1&b=2", "example.com"),
             ("https://example.com/a?b=2&b=1&a=3", "https://example.com/a?a=3&b=2&b=1", "example.com"),
             ("https://example.com/a/../b/./c/", "https://example.com/b/c", "example.com"),

@@ -232,6 +232,41 @@ async fn a_question_that_was_answered_and_paid_for_is_not_asked_by_another_attem
     }
 }
 
+/// A model that says this of every page.
+struct Saying(&'static str);
+
+impl Model for Saying {
+    fn name(&self) -> &str {
+        "saying"
+    }
+
+    fn ask<'a>(&'a self, _: &'a Ask) -> Pin<Box<dyn Future<Output = Result<Answer, LlmError>> + Send + 'a>> {
+        Box::pin(async {
+            let value = json!({ "summary": self.0, "existingTags": [], "newTags": ["help"] });
+            let (model, usage) = ("saying".to_owned(), Usage::default());
+            Ok(Answer { value, model, usage, cost_micros: 0, requests: 1, repaired: false })
+        })
+    }
+}
+
+#[tokio::test]
+async fn what_a_model_says_of_itself_is_no_summary() {
+    for (says, is_one) in [
+        ("I’m sorry, but I cannot open web pages.", false),
+        ("As an AI model I have no opinion on this page.", false),
+        (" {\"summary\": \"The harbour was rebuilt.\"}", false),
+        ("```json and more of it", false),
+        ("Here is a summary of the page: it is about a harbour.", false),
+        ("[Video] How the old harbour was rebuilt in a year.", true),
+        ("Here the harbour of the town is described.", true),
+        ("Sorry excuses of harbour builders, collected.", true),
+    ] {
+        let made = last_attempt(Saying(says), None).await;
+        let Summarized::Made(Answered { summary, tags, .. }) = made else { panic!("{made:?}") };
+        assert_eq!((summary.is_some(), tags.is_empty()), (is_one, !is_one), "{says}");
+    }
+}
+
 #[tokio::test]
 async fn that_a_model_had_no_answer_is_not_kept_as_one() {
     let declined = last_attempt(Failing(LlmError::Declined("no".to_owned())), None).await;
