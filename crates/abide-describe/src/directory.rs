@@ -61,20 +61,27 @@ impl Directory {
     /// Files whose words count: of two that show the same page the one that is a text, and no scan that others show.
     pub(crate) fn readable(&self) -> Vec<&Document> {
         let scans = self.scans();
+        let named = self.named();
         let shown: BTreeSet<&str> =
             self.files.iter().filter(|file| file.is_made_of(&scans)).filter_map(Document::scan).collect();
         let texts = self.files.iter().filter(|file| !file.text.trim().is_empty());
         let texts: BTreeSet<&str> = texts.filter_map(|file| file.name.strip_suffix(".txt")).collect();
         let is_read_elsewhere = |file: &Document| match file.name.strip_suffix(".jpg.ref.json") {
             Some(stem) => file.is_made_of(&scans) && texts.contains(stem),
-            None => file.text.is_empty() && stem_of_scan(&file.name).is_some_and(|stem| shown.contains(stem)),
+            None => file.text.is_empty() && file.makes(&named).is_some_and(|made| shown.contains(made)),
         };
         self.files.iter().filter(|file| !is_read_elsewhere(file)).collect()
     }
 
-    /// The names of files that images and pages are made of, without their endings.
+    /// What images and pages are named after that are made of files.
     fn scans(&self) -> BTreeSet<&str> {
-        self.files.iter().filter_map(|file| stem_of_scan(&file.name)).collect()
+        let named = self.named();
+        self.files.iter().filter_map(|file| file.makes(&named)).collect()
+    }
+
+    /// What files would be named after if they were made of others.
+    fn named(&self) -> BTreeSet<&str> {
+        self.files.iter().filter_map(Document::scan).collect()
     }
 }
 
@@ -84,7 +91,14 @@ impl Document {
         self.name.strip_suffix(".ref.json").unwrap_or(&self.name)
     }
 
-    /// The stem of the scan that it would be made of.
+    /// What is made of it is named after this: its name without its ending, or all of it (`a.tif.jpg`) where another file beside it
+    /// has that (`a.jpg`). None if nothing is made of such files.
+    fn makes(&self, named: &BTreeSet<&str>) -> Option<&str> {
+        let stem = stem_of_scan(&self.name)?;
+        Some(if named.contains(self.name.as_str()) { &self.name } else { stem })
+    }
+
+    /// What it would be named after if it were made of another file.
     fn scan(&self) -> Option<&str> {
         let shown = self.shown_name();
         let page = |stem: &'_ str| -> Option<usize> {
@@ -150,5 +164,25 @@ mod tests {
             "lost-p0001.txt",
         ];
         assert_eq!(readable, expected);
+    }
+
+    /// Where `a.jpg` is beside `a.tif`, what is made of that is `a.tif.jpg`.
+    #[test]
+    fn an_image_beside_a_scan_of_its_name_is_not_made_of_it() {
+        let names = [
+            "a.tif",
+            "a.jpg.ref.json",
+            "a.tif.jpg.ref.json",
+            "b.pdf",
+            "b-p0001.jpg.ref.json",
+            "b.pdf-p0001.jpg.ref.json",
+            "b.pdf-p0001.txt",
+        ];
+        let file = |name: &&str| Document { name: (*name).to_owned(), ..Document::default() };
+        let directory = Directory { files: names.iter().map(file).collect(), ..Directory::default() };
+        let originals: Vec<&str> = directory.originals().map(|file| file.name.as_str()).collect();
+        assert_eq!(originals, ["a.tif", "a.jpg.ref.json", "b.pdf", "b-p0001.jpg.ref.json"]);
+        let readable: Vec<&str> = directory.readable().iter().map(|file| file.name.as_str()).collect();
+        assert!(!readable.contains(&"a.tif") && !readable.contains(&"b.pdf"), "{readable:?}");
     }
 }

@@ -42,6 +42,9 @@ struct Entry {
     file_size: u64,
     content_type: String,
     cid: Option<String>,
+    /// Its own, if it has another one than its directory.
+    #[serde(default)]
+    processing_config: Value,
 }
 
 /// A manifest that cannot be used.
@@ -92,13 +95,17 @@ pub fn read(bytes: &[u8], message: &QueueMessage) -> Result<Vec<ProcessableFile>
             if let Some(wrong) = wrong {
                 return Err(bad(wrong));
             }
+            let processing_config = match entry.processing_config {
+                Value::Null => directory.processing_config.clone(),
+                own => own,
+            };
             let file = ProcessableFile {
                 r2_key: entry.r2_key.clone(),
                 logical_path: entry.logical_path,
                 file_name: entry.file_name,
                 file_size: entry.file_size,
                 content_type: entry.content_type,
-                processing_config: directory.processing_config.clone(),
+                processing_config,
                 cid: entry.cid,
                 ..ProcessableFile::default()
             };

@@ -230,17 +230,18 @@ async fn write_manifest(
     let listed: Vec<Value> = directories
         .iter()
         .map(|(path, files)| {
-            let config =
-                files.iter().filter_map(|file| ProcessingConfig::of_value(&file.file.processing_config));
+            let config = |file: &&FileDocument| ProcessingConfig::of_value(&file.file.processing_config);
             let entries: Vec<Value> = files
                 .iter()
                 .map(|file| {
                     json!({"r2_key": file.r2_key, "logical_path": file.file.logical_path,
                         "file_name": file.file.file_name, "file_size": file.file.file_size,
-                        "content_type": file.file.content_type, "cid": file.file.cid})
+                        "content_type": file.file.content_type, "cid": file.file.cid,
+                        "processing_config": config(file)})
                 })
                 .collect();
-            json!({"directory_path": path, "processing_config": config.reduce(ProcessingConfig::or),
+            let config = files.iter().filter_map(config).reduce(ProcessingConfig::or);
+            json!({"directory_path": path, "processing_config": config,
                 "file_count": files.len(), "total_bytes": size(files), "files": entries})
         })
         .collect();

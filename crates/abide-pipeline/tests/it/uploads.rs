@@ -1,6 +1,6 @@
 //! Uploads on a real engine: files come, entities are made, the real preprocessing passes them on, the pipeline takes them.
 
-use crate::real::{Rig, rig, rig_that_waits};
+use crate::real::{Rig, reference, rig, rig_that_waits};
 use abide_blob::Key;
 use abide_core::commit::Reply;
 use abide_core::job::NewJob;
@@ -63,7 +63,11 @@ async fn put(rig: &Rig, key: &str, bytes: Bytes) {
 }
 
 async fn upload(rig: &Rig, batch: &str, path: &str, text: &str) {
-    let started = rig.service.start_file(batch, file(path, text.len())).await.unwrap();
+    upload_file(rig, batch, file(path, text.len()), text).await;
+}
+
+async fn upload_file(rig: &Rig, batch: &str, file: StartFile, text: &str) {
+    let started = rig.service.start_file(batch, file).await.unwrap();
     put(rig, &part_key(batch, &started.upload_id, 1), Bytes::copy_from_slice(text.as_bytes())).await;
     let complete = CompleteFile { r2_key: started.r2_key, upload_id: None, parts: None };
     assert_eq!(ask(rig, batch, &Call::Complete(complete.clone())).await.unwrap(), json!({"success": true}));
@@ -120,6 +124,26 @@ async fn from_the_first_file_to_the_last_description() {
     let (status, files) = rig.service.upload_status(&batch).await.unwrap();
     assert_eq!(json!(status.status), "enqueued");
     assert_eq!(files.len(), 3);
+}
+
+/// What one file of a directory is not to have, another may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_image_is_read_only_if_its_file_asks_for_it() {
+    let rig = rig(Options::default());
+    let batch = rig.service.init_upload(init(2, 1_000)).await.unwrap().batch_id;
+    for (name, ocr) in [("read", true), ("unread", false)] {
+        let (path, text) = (format!("/a/{name}.jpg.ref.json"), reference(name));
+        let processing_config = json!({"ocr": ocr, "describe": true, "pinax": true});
+        let file = StartFile { processing_config, ..file(&path, text.len()) };
+        upload_file(&rig, &batch, file, &text).await;
+    }
+    ask(&rig, &batch, &Call::Finalize).await.unwrap();
+    let end = rig.end(&batch).await;
+    assert_eq!((end.status, end.files.ocr_total, end.files.ocr_read), (Status::Done, 1, 1));
+    let tree = rig.tree(&end.root_pi.unwrap()).await;
+    let a = tree.iter().find(|shown| shown.label.as_deref() == Some("a")).unwrap();
+    assert!(rig.text(a, "read.jpg.ref.json").await.contains("Dear Anna"));
+    assert!(!rig.text(a, "unread.jpg.ref.json").await.contains("Dear Anna"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

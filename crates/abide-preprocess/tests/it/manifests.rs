@@ -78,6 +78,15 @@ fn made_of(name: &str) -> Outputs {
 }
 
 #[test]
+fn a_file_may_ask_for_something_else_than_its_directory() {
+    let mut manifest = manifest(&["a.tif", "b.tif"]);
+    manifest["directories"][0]["files"][1]["processing_config"] = json!({"ocr": false});
+    let files = read(manifest.to_string().as_bytes(), &message()).unwrap();
+    let asked: Vec<&Value> = files.iter().map(|file| &file.processing_config["ocr"]).collect();
+    assert_eq!(asked, [true, false]);
+}
+
+#[test]
 fn refs_never_take_the_key_of_another_file() {
     let names = [
         "a.jpg",
