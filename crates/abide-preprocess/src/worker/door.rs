@@ -59,8 +59,8 @@ pub struct UploadsAnswer {
 
 /// Bytes of an upload that are held at a time.
 const PIECE_BYTES: usize = 256 * 1024;
-/// How often an upload is tried.
-const PUTS: u32 = 4;
+/// How often whoever has or takes bytes is asked, over about a minute: a server that is started anew is away for a while.
+const TRIES: u32 = 8;
 /// Characters of an answer that are told.
 const SAID_CHARS: usize = 300;
 /// URLs that are asked for at a time.
@@ -105,7 +105,14 @@ impl<'a> Door<'a> {
             }
             Door::Urls { client, input, .. } => {
                 let failed = |error: reqwest::Error| Trouble::Download(because(error));
-                let response = client.get(*input).send().await.map_err(failed)?;
+                let mut attempt = 1;
+                let response = loop {
+                    match client.get(*input).send().await {
+                        Ok(response) => break response,
+                        Err(_) if attempt < TRIES => wait(&mut attempt).await,
+                        Err(error) => return Err(failed(error)),
+                    }
+                };
                 if !response.status().is_success() {
                     return Err(Trouble::Download(Refused::of(response).await.reason()));
                 }
@@ -156,6 +163,12 @@ impl<'a> Door<'a> {
     }
 }
 
+/// Waits for the next attempt, longer each time.
+async fn wait(attempt: &mut u32) {
+    tokio::time::sleep(Duration::from_millis(250 << *attempt)).await;
+    *attempt += 1;
+}
+
 /// Asks for URLs.
 async fn further(
     client: &reqwest::Client,
@@ -175,10 +188,7 @@ async fn further(
     let response = loop {
         match client.post(url).json(&request).send().await {
             Ok(response) => break response,
-            Err(_) if attempt < PUTS => {
-                tokio::time::sleep(Duration::from_millis(250 << attempt)).await;
-                attempt += 1;
-            }
+            Err(_) if attempt < TRIES => wait(&mut attempt).await,
             Err(error) => return Err(failed(because(error))),
         }
     };
@@ -215,10 +225,7 @@ async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), T
     loop {
         match put_once(client, url, file).await {
             Ok(()) => return Ok(()),
-            Err(NotPut::Now(_)) if attempt < PUTS => {
-                tokio::time::sleep(Duration::from_millis(250 << attempt)).await;
-                attempt += 1;
-            }
+            Err(NotPut::Now(_)) if attempt < TRIES => wait(&mut attempt).await,
             Err(NotPut::Now(trouble) | NotPut::Ever(trouble)) => return Err(trouble),
         }
     }

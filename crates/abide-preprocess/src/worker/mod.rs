@@ -125,8 +125,8 @@ pub enum WorkerError {
     Client(String),
 }
 
-/// How often a callback is tried.
-const CALLBACKS: u32 = 6;
+/// How often a callback is tried, over about two minutes: what was made counts only if it is heard.
+const CALLBACKS: u32 = 9;
 /// How long a connection may have been idle that is used again.
 const REUSED: Duration = Duration::from_secs(5);
 /// How long a server may take to begin to answer, and between two pieces of an answer.

@@ -17,6 +17,11 @@ const TIFF: &[u8] = include_bytes!("../../../abide-media/fuzz-corpus/tiff/raw");
 
 /// What a worker reports whose uploads are answered so, one after the other.
 async fn reported(answers: &'static [(StatusCode, &'static str)]) -> Value {
+    reported_after(0, answers).await
+}
+
+/// The same after so many requests that were not answered.
+async fn reported_after(away: usize, answers: &'static [(StatusCode, &'static str)]) -> Value {
     let (sender, mut reports) = mpsc::unbounded_channel();
     let take = move |axum::Json(report): axum::Json<Value>| {
         let sender = sender.clone();
@@ -33,7 +38,13 @@ async fn reported(answers: &'static [(StatusCode, &'static str)]) -> Value {
         .route("/callback/b1/t1", post(take));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
-    let serving = tokio::spawn(async move { axum::serve(listener, router).await });
+    let serving = tokio::spawn(async move {
+        // It is started anew meanwhile: whoever came before gets no answer.
+        for _ in 0..away {
+            drop(listener.accept().await);
+        }
+        axum::serve(listener, router).await
+    });
     let environment = BTreeMap::from([
         ("TASK_ID", "t1".to_owned()),
         ("BATCH_ID", "b1".to_owned()),
@@ -70,6 +81,12 @@ async fn an_upload_is_repeated_when_whoever_takes_it_was_away() {
         (&json!("success"), &json!("a.jpg")),
         "{report}"
     );
+}
+
+#[tokio::test]
+async fn an_input_is_asked_for_again_when_whoever_has_it_was_away() {
+    let report = reported_after(2, &[(StatusCode::OK, "")]).await;
+    assert_eq!(report["status"], json!("success"), "{report}");
 }
 
 #[test]

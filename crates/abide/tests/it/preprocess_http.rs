@@ -3,7 +3,7 @@
 use abide_media::luma;
 use serde_json::{Value, json};
 
-use crate::outside::Outside;
+use crate::outside::{Answer, Asked, Outside};
 use crate::pdf_writer::document;
 use crate::place::Place;
 use crate::scans::{
@@ -122,10 +122,7 @@ fn check_sharing(place: &Place, tasks: &[Value]) {
 /// Machines are started at the rate that is configured, and a job that waits says so.
 #[test]
 fn machines_are_started_no_faster_than_they_may_be() {
-    let fly = Outside::start(|asked, before| match asked.method.as_str() {
-        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
-        _ => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
-    });
+    let fly = Outside::start(machine);
     let place = on_fly(&fly).env("ABIDE_LAUNCHER_SPAWN_RATE", "2/1h");
     let served = Served::start(&place, SERVE);
     send(&served, &stage(&place, "slow", 5));
@@ -330,6 +327,17 @@ fn pages_of_other_sites_may_ask_and_call_back() {
     assert_eq!(elsewhere.header("access-control-allow-origin"), None, "{elsewhere}");
 }
 
+/// What Fly answers: it starts machines, which do nothing, and had none before.
+fn machine(asked: &Asked, before: &[Asked]) -> Answer {
+    let answer = match asked.method.as_str() {
+        "POST" => json!({ "id": format!("machine{}", before.len()), "state": "created" }),
+        "GET" if asked.path.ends_with("/machines") => json!([]),
+        "GET" => json!({ "id": asked.path.rsplit('/').next(), "state": "started" }),
+        _ => json!({ "ok": true }),
+    };
+    (200, None, answer)
+}
+
 /// A place for a server that runs workers on machines, eight at a time.
 fn on_fly(fly: &Outside) -> Place {
     Place::new()
@@ -346,11 +354,7 @@ fn on_fly(fly: &Outside) -> Place {
 #[test]
 fn a_reset_destroys_machines_in_flight() {
     // Machines that never call back.
-    let fly = Outside::start(|asked, before| match asked.method.as_str() {
-        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
-        "GET" => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
-        _ => (200, None, json!({ "ok": true })),
-    });
+    let fly = Outside::start(machine);
     let place = on_fly(&fly);
     let served = Served::start(&place, SERVE);
     let message = stage(&place, "stuck", 3);
@@ -396,10 +400,7 @@ fn a_reset_destroys_machines_in_flight() {
 #[test]
 fn a_worker_whose_attempt_is_over_replaces_nothing() {
     // Machines do nothing: the test does what they would.
-    let fly = Outside::start(|asked, before| match asked.method.as_str() {
-        "POST" => (200, None, json!({ "id": format!("machine{}", before.len()), "state": "created" })),
-        _ => (200, None, json!({ "id": asked.path.rsplit('/').next(), "state": "started" })),
-    });
+    let fly = Outside::start(machine);
     let place = on_fly(&fly);
     let served = Served::start(&place, SERVE);
     send(&served, &stage(&place, "late", 1));
