@@ -2,12 +2,12 @@
 
 use super::environment::Environment;
 use super::fleet::{Fleet, attempt_of};
-use super::{Run, begin};
+use super::{Run, begin, not_told};
 use crate::callback::Waiting;
 use crate::jobs::{Ended, Order};
 use crate::metrics::Started;
 use crate::site::Site;
-use abide_blob::Signer;
+use abide_blob::{BlobError, Signer};
 use abide_core::time::Time;
 use abide_engine::{CallError, JobContext};
 use abide_fetch::certificates;
@@ -129,7 +129,7 @@ impl Fly {
         &self,
         reach: &Reach<'_>,
         order: &Order,
-        environment: Environment,
+        environment: impl Future<Output = Result<Environment, BlobError>> + Send,
         known: Option<String>,
         job: &mut JobContext,
         started: impl FnOnce(Started) + Send,
@@ -156,6 +156,10 @@ impl Fly {
                     Ok(_) => return Run::Over,
                     Err(error) => return unasked(error),
                 }
+                let environment = match environment.await {
+                    Ok(environment) => environment,
+                    Err(error) => return not_told(error),
+                };
                 let id = match machines.create(order, &environment, reach.signer).await {
                     Ok(id) => id,
                     Err(run) => return run,

@@ -127,22 +127,20 @@ impl Launching {
             Err(CallError::Refused(no)) => return skipped(no.message),
             Err(error) => return failed(error.to_string()),
         };
-        let environment = environment::of(&self.service, &site, &self.telling, &order).await;
-        let environment = match environment {
-            Ok(environment) => environment,
-            // No launch will ever find another name for it.
-            Err(BlobError::BadKey(error)) => return done(&Ended::Failed { reason: error.to_string() }),
-            Err(error) => return failed(error.to_string()),
-        };
+        // Made when it is wanted: the time for which its URLs are good begins then.
+        let environment = environment::of(&self.service, &site, &self.telling, &order);
         let mut at_it = None;
         let mut started = |when| {
             at_it = Some(self.service.metrics().at_it(&order.attempt, order.input.file_size, when));
         };
         let run = match &self.launcher {
-            Launcher::Local(local) => {
-                let run = local.run(&order, environment, job, || started(Started::Now)).await;
-                self.with_room(run)
-            }
+            Launcher::Local(local) => match environment.await {
+                Ok(environment) => {
+                    let run = local.run(&order, environment, job, || started(Started::Now)).await;
+                    self.with_room(run)
+                }
+                Err(error) => not_told(error),
+            },
             Launcher::Fly(fly) => match self.client() {
                 Ok(client) => {
                     let heard = self.service.heard().wait_for(&order.attempt.task_id);
@@ -173,6 +171,15 @@ impl Launching {
             }
             (run, _) => run,
         }
+    }
+}
+
+/// What becomes of a launch whose worker cannot be told what to do.
+fn not_told(error: BlobError) -> Run {
+    match error {
+        // No launch will ever find another name for it.
+        BlobError::BadKey(error) => Run::Ended(Ended::Failed { reason: error.to_string() }),
+        error => Run::NotStarted { reason: error.to_string(), rest_ms: None },
     }
 }
 

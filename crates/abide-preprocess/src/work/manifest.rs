@@ -50,7 +50,7 @@ impl Worker for Manifest {
             let (reason, hopeless) = match read(&service, &order).await {
                 Ok(0) => return skipped("the batch takes no more files"),
                 Ok(files) => return done(&serde_json::json!({ "files": files })),
-                Err(Unread::Now(reason)) => (reason, job.attempt() >= MANIFEST_ATTEMPTS),
+                Err(Unread::Now(reason)) => (reason, job.lease().failures + 1 >= MANIFEST_ATTEMPTS),
                 Err(Unread::Ever(reason)) => (reason, true),
             };
             if !hopeless {

@@ -37,7 +37,7 @@ impl Worker for Start {
             match site.ask::<StartAnswer>(&batch, &Call::Start(Box::new(message))).await {
                 Ok(started) => done(&started),
                 Err(CallError::Refused(no)) => dead(no.message).await,
-                Err(error) if job.attempt() >= MANIFEST_ATTEMPTS => dead(error.to_string()).await,
+                Err(error) if job.lease().failures + 1 >= MANIFEST_ATTEMPTS => dead(error.to_string()).await,
                 Err(error) => failed(error.to_string()),
             }
         })
