@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::ingest_model::with_model;
 use crate::ingest_stages::change;
@@ -322,15 +323,15 @@ fn given(place: &Place) -> (Parts, BTreeMap<String, String>) {
     (parts(&summary["tree"]), described)
 }
 
-/// Kills runs one after the other, each at another moment, until one comes to its end before, or `most` are killed. How many
-/// were.
-fn killed(place: &Place, most: u64, runs: &mut u64) -> u64 {
-    const STEP_MS: u64 = 20;
+/// Kills runs one after the other, each at another moment within what a whole one takes, until one comes to its end before, or
+/// `most` are killed. How many were.
+fn killed(place: &Place, most: u64, runs: &mut u64, within: Duration) -> u64 {
+    const STEP_MS: u64 = 5;
     for kills in 0..most {
         let mut command = place.command("ingest papers --data-dir data --json");
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // Early and late, in no order that a run could keep pace with.
-        let ms = 150 + *runs * 1_370 % 6_000;
+        let ms = u64::try_from(within.as_millis()).unwrap() * (*runs * 37 % 100) / 100;
         *runs += 1;
         for _ in 0..ms / STEP_MS {
             if child.try_wait().unwrap().is_some() {
@@ -358,7 +359,9 @@ fn asked_again(model: Option<&Model>) -> u64 {
 /// is as after an undisturbed run, no entity is there beside it, and only questions that had no answer yet were asked again.
 fn killed_often(kills: u64, begin: impl Fn() -> (Place, Option<Model>)) {
     let (undisturbed, model) = begin();
+    let began = Instant::now();
     let mut expected = vec![given(&undisturbed)];
+    let takes = began.elapsed();
     change(&undisturbed);
     expected.push(given(&undisturbed));
     let usual = asked_again(model.as_ref());
@@ -371,7 +374,7 @@ fn killed_often(kills: u64, begin: impl Fn() -> (Place, Option<Model>)) {
                 change(&place);
             }
             let left = kills - done;
-            done += killed(&place, if round == 0 { left.div_ceil(2) } else { left }, &mut runs);
+            done += killed(&place, if round == 0 { left.div_ceil(2) } else { left }, &mut runs, takes);
             assert_eq!(given(&place), *expected, "{done} of {kills}");
         }
         let served = Served::start(&place, "serve --listen 127.0.0.1:0 --data-dir data");
