@@ -28,6 +28,15 @@ pub enum RowWrite {
     },
 }
 
+/// The key that comes next after `key`, whatever keys there are.
+#[must_use]
+pub fn successor(key: &str) -> String {
+    let mut next = String::with_capacity(key.len() + 1);
+    next.push_str(key);
+    next.push('\0');
+    next
+}
+
 /// The end of the keys that start with `prefix`: the first key past them, or none if there is no such key.
 ///
 /// Keys are UTF-8 and ordered bytewise, so the last character is raised to its successor.

@@ -1,17 +1,19 @@
 //! What is in memory of one object: rows, and which stretches of keys are known completely.
 
 use abide_core::name::AlarmName;
-use abide_core::row::{Row, RowWrite, prefix_end};
+use abide_core::row::{Row, RowWrite, prefix_end, successor};
 use abide_core::time::Time;
 use abide_store::read::{Got, Want};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// Rows of one object as its next turn sees them: what was loaded, overlaid by what its turns wrote since.
 #[derive(Debug, Default)]
 pub struct RowCache {
-    /// Known rows; none for a key that is known not to exist.
-    rows: BTreeMap<String, Option<Row>>,
+    /// Known rows.
+    rows: BTreeMap<String, Row>,
+    /// Keys that are known not to exist. Within the stretches that is known of every key that has no row.
+    gone: BTreeSet<String>,
     /// Stretches of keys that are known completely: first key, and the first key past the stretch (none: no end).
     /// They never touch or overlap.
     covered: BTreeMap<String, Option<String>>,
@@ -48,8 +50,8 @@ impl RowCache {
     #[must_use]
     pub fn row(&self, key: &str) -> Lookup<Option<&Row>> {
         match self.rows.get(key) {
-            Some(row) => Lookup::Known(row.as_ref()),
-            None if self.stretch_with(key).is_some() => Lookup::Known(None),
+            Some(row) => Lookup::Known(Some(row)),
+            None if self.gone.contains(key) || self.stretch_with(key).is_some() => Lookup::Known(None),
             None => Lookup::Unknown,
         }
     }
@@ -69,8 +71,9 @@ impl RowCache {
         &'a self,
         start: &str,
         end: Option<&str>,
-    ) -> (impl Iterator<Item = (&'a String, &'a Option<Row>)> + use<'a>, Known) {
+    ) -> (impl Iterator<Item = (&'a String, &'a Row)> + use<'a>, Known) {
         let known = match self.stretch_with(start) {
+            _ if end.is_some_and(|end| end <= start) => Known::Whole,
             None => Known::UpTo(start.to_owned()),
             Some(None) => Known::Whole,
             Some(Some(past)) if end.is_some_and(|end| end <= past.as_str()) => Known::Whole,
@@ -89,21 +92,19 @@ impl RowCache {
         (rows.into_iter().flatten(), known)
     }
 
-    /// Rows known to be missing from `start` on: a load must bring so many more to be sure of enough.
+    /// Keys of a stretch that are known not to exist, where not all keys are known: a load must bring so many more to be sure
+    /// of enough.
     #[must_use]
-    pub fn tombstones(&self, start: &str) -> usize {
-        self.rows
-            .range::<str, _>((Bound::Included(start), Bound::Unbounded))
-            .filter(|(_, row)| row.is_none())
-            .count()
+    pub fn gone_within(&self, stretch: (Bound<&str>, Bound<&str>)) -> usize {
+        self.gone.range::<str, _>(stretch).count()
     }
 
     /// Overlays a turn's own writes.
     pub fn write(&mut self, writes: &[RowWrite]) {
         for write in writes {
             match write {
-                RowWrite::Put { key, row } => self.insert(key.clone(), Some(row.clone())),
-                RowWrite::Delete { key } => self.insert(key.clone(), None),
+                RowWrite::Put { key, row } => self.put(key.clone(), row.clone()),
+                RowWrite::Delete { key } => self.delete(key),
             }
         }
     }
@@ -118,11 +119,14 @@ impl RowCache {
         match (want, got) {
             (Want::Row(key), Got::Row(row)) => {
                 if matches!(self.row(key), Lookup::Unknown) {
-                    self.insert(key.clone(), row);
+                    match row {
+                        Some(row) => self.put(key.clone(), row),
+                        None => self.delete(key),
+                    }
                 }
             }
-            (Want::Scan { prefix, after, .. }, Got::Scan { rows, end }) => {
-                let start = scan_start(prefix, after.as_deref());
+            (Want::Scan { prefix, from, .. }, Got::Scan { rows, end }) => {
+                let start = from.as_ref().map_or(prefix, |from| from.max(prefix)).clone();
                 let stop = match rows.last() {
                     _ if end => prefix_end(prefix),
                     Some((last, _)) => Some(successor(last)),
@@ -130,9 +134,10 @@ impl RowCache {
                 };
                 for (key, row) in rows {
                     if matches!(self.row(&key), Lookup::Unknown) {
-                        self.insert(key, Some(row));
+                        self.put(key, row);
                     }
                 }
+                self.forget_gone(&start, stop.as_deref());
                 self.cover(start, stop);
             }
             (Want::Alarm(name), Got::Alarm(at)) => {
@@ -144,12 +149,36 @@ impl RowCache {
         }
     }
 
-    fn insert(&mut self, key: String, row: Option<Row>) {
-        let cost = |row: &Option<Row>| row.as_ref().map_or(0, |row| row.value.len());
-        self.bytes += key.len() + cost(&row) + ROW_COST;
+    fn put(&mut self, key: String, row: Row) {
+        if self.gone.remove(&key) {
+            self.bytes -= key.len() + ROW_COST;
+        }
         let key_len = key.len();
-        if let Some(old) = self.rows.insert(key, row) {
-            self.bytes -= key_len + cost(&old) + ROW_COST;
+        self.bytes += key_len + row.value.len() + ROW_COST;
+        if let Some(former) = self.rows.insert(key, row) {
+            self.bytes -= key_len + former.value.len() + ROW_COST;
+        }
+    }
+
+    fn delete(&mut self, key: &str) {
+        if let Some(former) = self.rows.remove(key) {
+            self.bytes -= key.len() + former.value.len() + ROW_COST;
+        }
+        if self.stretch_with(key).is_none() && self.gone.insert(key.to_owned()) {
+            self.bytes += key.len() + ROW_COST;
+        }
+    }
+
+    /// Keys from `start` on and before `stop` need not be noted any more.
+    fn forget_gone(&mut self, start: &str, stop: Option<&str>) {
+        if stop.is_some_and(|stop| stop <= start) {
+            return;
+        }
+        let stretch = (Bound::Included(start), stop.map_or(Bound::Unbounded, Bound::Excluded));
+        let noted: Vec<String> = self.gone.range::<str, _>(stretch).cloned().collect();
+        for key in noted {
+            self.gone.remove(&key);
+            self.bytes -= key.len() + ROW_COST;
         }
     }
 
@@ -211,13 +240,6 @@ pub fn scan_start(prefix: &str, after: Option<&str>) -> String {
     }
 }
 
-fn successor(key: &str) -> String {
-    let mut next = String::with_capacity(key.len() + 1);
-    next.push_str(key);
-    next.push('\0');
-    next
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,8 +258,8 @@ mod tests {
     fn load(store: &BTreeMap<String, Row>, want: &Want) -> Got {
         match want {
             Want::Row(key) => Got::Row(store.get(key).cloned()),
-            Want::Scan { prefix, after, limit } => {
-                let start = scan_start(prefix, after.as_deref());
+            Want::Scan { prefix, from, limit } => {
+                let start = from.as_ref().map_or(prefix, |from| from.max(prefix)).clone();
                 let mut found = store.range(start..).filter(|(key, _)| key.starts_with(prefix));
                 let rows: Vec<_> = found.by_ref().take(*limit).map(|(k, r)| (k.clone(), r.clone())).collect();
                 Got::Scan { rows, end: found.next().is_none() }
@@ -272,8 +294,8 @@ mod tests {
                     }
                     3 => {
                         let prefix = ["", "a", "a/", "b", "\u{D7FF}"][seed.below(5) as usize].to_owned();
-                        let after = (seed.below(2) == 0).then(|| key(&mut seed));
-                        let want = Want::Scan { prefix, after, limit: 1 + seed.below(4) as usize };
+                        let from = (seed.below(2) == 0).then(|| key(&mut seed));
+                        let want = Want::Scan { prefix, from, limit: 1 + seed.below(4) as usize };
                         cache.merge(&want, load(&stored, &want));
                     }
                     _ => stored = truth.clone(),
@@ -292,7 +314,7 @@ mod tests {
         }
         let (start, end) = (key(seed), key(seed));
         let (rows, known) = cache.known_rows(&start, Some(&end));
-        let rows: Vec<_> = rows.filter_map(|(key, row)| row.clone().map(|row| (key.clone(), row))).collect();
+        let rows: Vec<_> = rows.map(|(key, row)| (key.clone(), row.clone())).collect();
         let stop = match &known {
             Known::Whole => &end,
             Known::UpTo(key) => key.min(&end),

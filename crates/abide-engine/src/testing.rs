@@ -148,6 +148,13 @@ impl World {
         }
     }
 
+    /// The same, with an engine that keeps about so many bytes of objects in memory.
+    #[must_use]
+    pub fn with_memory_of(mut self, cache_bytes: usize) -> World {
+        self.options.cache_bytes = cache_bytes;
+        self
+    }
+
     /// Adds a kind of object, before anything else happens.
     ///
     /// # Panics

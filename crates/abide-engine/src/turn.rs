@@ -17,7 +17,8 @@ use abide_core::ticket::{Resolution, Ticket};
 use abide_core::time::Time;
 use abide_store::read::Want;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 /// What the handler draws from a turn's seed.
@@ -105,6 +106,19 @@ impl<'a> Turn<'a> {
         row.map(|row| record::decode(key, row)).transpose().map_err(ReadHalt::Failed)
     }
 
+    /// Sees to it that these rows are in memory, all of them by one load. Reading them one by one would be a miss each, and
+    /// a run of the handler each: a turn that reads many rows by their keys says so first.
+    pub fn prefetch(&mut self, keys: impl IntoIterator<Item = String>) -> Result<(), ReadHalt> {
+        let is_unknown =
+            |key: &String| !self.rows.contains_key(key) && matches!(self.cache.row(key), Lookup::Unknown);
+        let unknown: BTreeSet<String> = keys.into_iter().filter(is_unknown).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        self.missed.extend(unknown.into_iter().map(Want::Row));
+        Err(ReadHalt::Miss(Miss(())))
+    }
+
     /// Rows whose keys start with `prefix`, after the key `after`, in bytewise order of keys, at most `limit`.
     pub fn scan<R: Record>(
         &mut self,
@@ -115,33 +129,32 @@ impl<'a> Turn<'a> {
         within("rows in one scan", SCAN_ROWS, limit).map_err(|over| ReadHalt::Failed(over.into()))?;
         let start = scan_start(prefix, after);
         let end = prefix_end(prefix);
-        let (known_rows, known) = self.cache.known_rows(&start, end.as_deref());
-        let mut merged: BTreeMap<&String, &Row> =
-            known_rows.filter_map(|(key, row)| row.as_ref().map(|row| (key, row))).collect();
-        let stop = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        if end.as_deref().is_none_or(|end| start.as_str() < end) {
-            for (key, row) in self.rows.range::<str, _>((Bound::Included(start.as_str()), stop)) {
-                match row {
-                    Some(row) => merged.insert(key, row),
-                    None => merged.remove(key),
-                };
-            }
+        if end.as_deref().is_some_and(|end| end <= start.as_str()) {
+            return Ok(Vec::new());
         }
+        let (known_rows, known) = self.cache.known_rows(&start, end.as_deref());
         let known_to = match &known {
-            Known::Whole => None,
-            Known::UpTo(key) => Some(key),
+            Known::Whole => end.as_deref(),
+            Known::UpTo(key) => Some(key.as_str()),
         };
-        let sure = merged.keys().take_while(|key| known_to.is_none_or(|to| **key < to)).count();
-        if known_to.is_some() && sure < limit {
-            let deleted = self.rows.values().filter(|row| row.is_none()).count();
-            let more = limit + self.cache.tombstones(&start) + deleted;
-            let (prefix, after) = (prefix.to_owned(), after.map(str::to_owned));
-            self.missed.push(Want::Scan { prefix, after, limit: more });
+        let within = known_to.map_or(Bound::Unbounded, Bound::Excluded);
+        let written = match known_to {
+            Some(known_to) if known_to <= start.as_str() => None,
+            Some(_) | None => Some(self.rows.range::<str, _>((Bound::Included(start.as_str()), within))),
+        };
+        let found: Vec<(&String, &Row)> =
+            overlaid(known_rows, written.into_iter().flatten()).take(limit).collect();
+        if let (Known::UpTo(from), true) = (&known, found.len() < limit) {
+            let rest =
+                (Bound::Included(from.as_str()), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+            let deleted = self.rows.range::<str, _>(rest).filter(|(_, row)| row.is_none()).count();
+            let more = limit - found.len() + self.cache.gone_within(rest) + deleted;
+            let (prefix, from) = (prefix.to_owned(), Some(from.clone()));
+            self.missed.push(Want::Scan { prefix, from, limit: more });
             return Err(ReadHalt::Miss(Miss(())));
         }
-        merged
+        found
             .into_iter()
-            .take(limit)
             .map(|(key, row)| Ok((key.clone(), record::decode(key, row).map_err(ReadHalt::Failed)?)))
             .collect()
     }
@@ -314,6 +327,33 @@ impl<'a> Turn<'a> {
         commit.check()?;
         Ok(commit)
     }
+}
+
+/// Rows in order, with what a turn has written over them. Nothing past the last that is taken is looked at.
+fn overlaid<'a>(
+    rows: impl Iterator<Item = (&'a String, &'a Row)>,
+    written: impl Iterator<Item = (&'a String, &'a Option<Row>)>,
+) -> impl Iterator<Item = (&'a String, &'a Row)> {
+    let (mut rows, mut written) = (rows.peekable(), written.peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (rows.peek(), written.peek()) {
+                (Some((row, _)), Some((write, _))) => row.cmp(write),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return None,
+            };
+            if order.is_lt() {
+                return rows.next();
+            }
+            if order.is_eq() {
+                rows.next();
+            }
+            if let Some((key, Some(row))) = written.next() {
+                return Some((key, row));
+            }
+        }
+    })
 }
 
 fn encode<V: Serialize>(what: impl Fn() -> String, value: &V) -> Result<Json, TurnError> {

@@ -109,7 +109,7 @@ pub async fn revoke(engine: &Engine, id: &str) -> Result<(), TokenError> {
 
 /// Whether a store has a token, for whoever must know before an engine runs on it.
 pub fn exist(reader: &mut dyn Reader, now: Time) -> Result<bool, StoreError> {
-    let first = Want::Scan { prefix: ROWS.to_owned(), after: None, limit: 1 };
+    let first = Want::Scan { prefix: ROWS.to_owned(), from: None, limit: 1 };
     let load = Load { object: keeper(), wants: vec![first], reply_for: None };
     match reader.read(now, &Read::Load(load))? {
         abide_store::Answer::Load(loaded) => {

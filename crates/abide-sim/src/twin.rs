@@ -191,7 +191,7 @@ impl Pair {
             (far, Read::MessagesDue { limit: ALL }),
         ];
         for object in self.objects(now)? {
-            let scan = Want::Scan { prefix: String::new(), after: None, limit: ALL };
+            let scan = Want::Scan { prefix: String::new(), from: None, limit: ALL };
             let load = Load { object: object.clone(), wants: vec![scan], reply_for: None };
             reads.push((now, Read::Load(load)));
             reads.push((now, Read::Messages { to: object, after: None, limit: ALL }));

@@ -18,9 +18,8 @@ const HEADER: &str =
     "SELECT incarnation, version, by, log_head, turn_at FROM objects WHERE kind = ?1 AND name = ?2";
 const ROW: &str = "SELECT schema, value FROM \"rows\" WHERE incarnation = ?1 AND key = ?2";
 const ALARM: &str = "SELECT at FROM alarms WHERE incarnation = ?1 AND name = ?2";
-/// The lower bound is left out or let in; text is less than a blob, so an empty blob is past all keys.
-const SCAN_FROM: &str = "SELECT schema, value, key FROM \"rows\" WHERE incarnation = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
-const SCAN_AFTER: &str = "SELECT schema, value, key FROM \"rows\" WHERE incarnation = ?1 AND key > ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+/// Text is less than a blob, so an empty blob is past all keys.
+const SCAN: &str = "SELECT schema, value, key FROM \"rows\" WHERE incarnation = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
 const REPLY: &str =
     "SELECT request, reply, ticket FROM replies WHERE kind = ?1 AND name = ?2 AND key = ?3 AND kept_at > ?4";
 
@@ -58,20 +57,17 @@ impl Snapshot<'_> {
         Ok(match want {
             Want::Row(key) => Got::Row(self.db.one(ROW, (life.0, key.as_str()), decode_row)?),
             Want::Alarm(name) => Got::Alarm(self.db.number(ALARM, (life.0, name.as_str()))?.map(Time)),
-            Want::Scan { prefix, after, limit } => self.scan(life, prefix, after.as_deref(), *limit)?,
+            Want::Scan { prefix, from, limit } => self.scan(life, prefix, from.as_deref(), *limit)?,
         })
     }
 
-    fn scan(&self, life: Incarnation, prefix: &str, after: Option<&str>, limit: usize) -> Outcome<Got> {
-        let (sql, from) = match after.filter(|after| *after >= prefix) {
-            Some(after) => (SCAN_AFTER, after),
-            None => (SCAN_FROM, prefix),
-        };
+    fn scan(&self, life: Incarnation, prefix: &str, from: Option<&str>, limit: usize) -> Outcome<Got> {
+        let from = from.map_or(prefix, |from| from.max(prefix));
         let end = prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
         let one_more = at_most(limit).saturating_add(1);
-        let mut rows = self
-            .db
-            .all(sql, (life.0, from, end, one_more), |row| Ok((row.text(2)?.to_owned(), decode_row(row)?)))?;
+        let mut rows = self.db.all(SCAN, (life.0, from, end, one_more), |row| {
+            Ok((row.text(2)?.to_owned(), decode_row(row)?))
+        })?;
         let is_end = rows.len() <= limit;
         rows.truncate(limit);
         Ok(Got::Scan { rows, end: is_end })

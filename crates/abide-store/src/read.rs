@@ -178,12 +178,12 @@ pub struct Load {
 pub enum Want {
     /// One row.
     Row(String),
-    /// Rows whose keys start with `prefix`, after `after`, in bytewise order.
+    /// Rows whose keys start with `prefix`, from `from` on, in bytewise order.
     Scan {
         /// How their keys start.
         prefix: String,
-        /// The last key seen.
-        after: Option<String>,
+        /// No key before this one.
+        from: Option<String>,
         /// How many.
         limit: usize,
     },

@@ -114,7 +114,7 @@ pub(crate) fn tags(item: &WorkItem) -> Vec<&str> {
 
 /// The keys of an object's rows.
 pub(crate) fn row_keys(world: &mut World, object: &str) -> Vec<String> {
-    let wants = vec![Want::Scan { prefix: String::new(), after: None, limit: 10_000 }];
+    let wants = vec![Want::Scan { prefix: String::new(), from: None, limit: 10_000 }];
     let load = Load { object: object.parse().unwrap(), wants, reply_for: None };
     match world.read(Read::Load(load)) {
         Answer::Load(loaded) => loaded.got.into_iter().flat_map(keys).collect(),

@@ -1,7 +1,7 @@
 //! Events arrive: calls, messages, alarms, entries find their object's slot.
 
 use super::io::{CallId, Notice, Output};
-use super::slot::{CallKey, Delivery, Origin, SlotId};
+use super::slot::{CallKey, Came, Delivery, Origin, SlotId};
 use super::timers::ReadFor;
 use super::{Machine, Phase};
 use crate::call::{Call, CallError};
@@ -71,8 +71,13 @@ impl Machine {
         let id = self.slots.open(&message.to);
         let may_be_others = !self.options.alone || self.finds_inboxes();
         let slot = self.slots.get(id);
-        if slot.stored.after.is_some() || slot.stored.reading {
-            slot.stored.came = true;
+        if slot.stored.reading && self.options.alone {
+            slot.stored.came.keep(message);
+        } else if slot.stored.reading {
+            // One that another engine committed before it may be neither on the page nor known here.
+            slot.stored.came = Came::Unknown;
+        } else if slot.stored.after.is_some() {
+            // The next page has it.
         } else if may_be_others {
             // Messages that came before this one may wait in the store, and they run first.
             slot.stored.after = Some(MessageId(0));
@@ -121,7 +126,7 @@ impl Machine {
         let id = self.slots.open(object);
         let slot = self.slots.get(id);
         if slot.stored.reading {
-            slot.stored.came = true;
+            slot.stored.came = Came::Unknown;
         } else {
             slot.stored.after = Some(MessageId(0));
             self.enqueue_slot(id);
@@ -142,7 +147,7 @@ impl Machine {
             && slot.held.len() < INBOX_MESSAGES / 2
         {
             slot.stored.reading = true;
-            slot.stored.came = false;
+            slot.stored.came = Came::default();
             let to = slot.object.clone();
             let read = Read::Messages { to, after: Some(after), limit: INBOX_MESSAGES };
             self.read(ReadFor::Messages { slot: id, after }, read);
@@ -160,8 +165,13 @@ impl Machine {
         let last = page.last().map_or(after, |message| message.id);
         let slot = self.slots.get(id);
         slot.stored.reading = false;
-        slot.stored.after = (page.len() >= INBOX_MESSAGES || slot.stored.came).then_some(last);
-        for message in page {
+        let is_full = page.len() >= INBOX_MESSAGES;
+        let (after, came) = match std::mem::take(&mut slot.stored.came) {
+            Came::Known(came) if !is_full => (None, came),
+            Came::Known(_) | Came::Unknown => (Some(last), Vec::new()),
+        };
+        slot.stored.after = after;
+        for message in page.into_iter().chain(came) {
             self.hold(id, message);
         }
         self.enqueue_slot(id);

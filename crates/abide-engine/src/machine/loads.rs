@@ -159,17 +159,14 @@ impl Machine {
     }
 }
 
-/// Whether a snapshot's rows may be taken into a slot whose next turn names `head`: the snapshot is that very version,
-/// or one that commits of this machine which are under way start from.
+/// Whether a snapshot's rows may be taken into a slot whose next turn names `head`: the snapshot is that very version, or
+/// one before it. Then all that was committed since is this machine's, whether it is durable by now or not, and the cache has
+/// it: the snapshot was asked for after the cache began.
 fn fits(header: Option<&Header>, head: &Head, commits_under_way: bool) -> bool {
     match (header, head.fence) {
         (Some(header), Fence::At { incarnation, version, by }) => {
-            header.incarnation == incarnation
-                && if commits_under_way {
-                    header.version <= version
-                } else {
-                    header.version == version && header.by == by
-                }
+            let is_before = header.version < version;
+            header.incarnation == incarnation && (is_before || (header.version == version && header.by == by))
         }
         (None, Fence::Absent { .. }) => true,
         (Some(_), Fence::Absent { .. }) | (None, Fence::At { .. }) => commits_under_way,

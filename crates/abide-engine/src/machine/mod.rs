@@ -321,16 +321,16 @@ impl Machine {
     fn keep_memory_bounded(&mut self) {
         let due = self.timetable.tidy_due(self.now, self.slots.len());
         if due {
-            let looks = self.slots.len() + 1;
-            self.slots.drop_idle(looks);
+            self.slots.drop_idle(usize::MAX);
         }
         if self.timetable.count_turns_for_tidy() {
             let mut over = self.slots.bytes().saturating_sub(self.options.cache_bytes);
-            for _ in 0..3 {
-                if over == 0 {
-                    break;
-                }
-                over = over.saturating_sub(self.slots.drop_idle(usize::MAX));
+            // The first look at one that was used only says so.
+            for _ in 0..2 {
+                over -= self.slots.drop_idle(over).min(over);
+            }
+            if over > 0 {
+                self.slots.shed(over);
             }
         }
     }

@@ -4,7 +4,8 @@ use super::io::{CallId, ReadToken, WriteToken};
 use crate::cache::RowCache;
 use crate::call::CallError;
 use abide_core::commit::{AlarmWrite, Commit, Ending, Reply};
-use abide_core::event::{Consumes, Event, EventRef, MessageId};
+use abide_core::event::{Consumes, Event, EventRef, Message, MessageId};
+use abide_core::limits::INBOX_MESSAGES;
 use abide_core::log::Seq;
 use abide_core::name::{AlarmName, IdempotencyKey};
 use abide_core::object::{Fence, Incarnation, Life, ObjectKey, Version};
@@ -165,9 +166,34 @@ impl Head {
 pub(super) struct Stored {
     /// There may be some after this one.
     pub(super) after: Option<MessageId>,
-    /// One came after the last page was asked for.
-    pub(super) came: bool,
     pub(super) reading: bool,
+    /// What came after the last page was asked for, and stands behind what is on it.
+    pub(super) came: Came,
+}
+
+/// Messages that came while others are read from the store.
+#[derive(Debug)]
+pub(super) enum Came {
+    /// These and no others.
+    Known(Vec<Message>),
+    /// Some that must be read, too.
+    Unknown,
+}
+
+impl Default for Came {
+    fn default() -> Came {
+        Came::Known(Vec::new())
+    }
+}
+
+impl Came {
+    /// Keeps one, if those before it are known and there is room.
+    pub(super) fn keep(&mut self, message: Message) {
+        match self {
+            Came::Known(kept) if kept.len() < INBOX_MESSAGES => kept.push(message),
+            Came::Known(_) | Came::Unknown => *self = Came::Unknown,
+        }
+    }
 }
 
 /// Logs that the object follows and may be behind on.
@@ -201,6 +227,8 @@ pub(super) struct Slot {
     pub(super) queued: bool,
     /// Used since the last look for what can be dropped.
     pub(super) touched: bool,
+    /// Its rows are too many to be kept: they are dropped before the next event, when all of them are in the store.
+    pub(super) sheds: bool,
 }
 
 impl Slot {
@@ -219,6 +247,7 @@ impl Slot {
             following: Following::default(),
             queued: false,
             touched: true,
+            sheds: false,
         }
     }
 
@@ -248,6 +277,22 @@ impl Slot {
     /// Commits that are on their way.
     pub(super) fn has_commits_under_way(&self) -> bool {
         self.pending.iter().any(|p| matches!(p.then, Then::Commit { .. }))
+    }
+
+    /// Drops rows that are too many to be kept, if nothing needs them. False if that has to wait.
+    pub(super) fn shed(&mut self) -> bool {
+        // A turn that misses keeps what was loaded for it. An object that does not exist has no rows, and that is known.
+        let is_needed = self.events.front().is_some_and(|first| first.misses > 0)
+            || !self.head.is_some_and(|head| head.exists());
+        if !self.sheds || is_needed {
+            return true;
+        }
+        if self.has_commits_under_way() {
+            return false;
+        }
+        self.cache = RowCache::default();
+        self.sheds = false;
+        true
     }
 
     /// Whether an event failed and the store does not know it yet. What comes after it waits: if this engine died, the
@@ -375,11 +420,14 @@ impl Slots {
         self.by_object.values().copied().collect()
     }
 
-    /// Looks at up to `looks` slots from where it stopped last and drops those that are idle and were not used since
-    /// it last looked at them. Gives the bytes it dropped.
-    pub(super) fn drop_idle(&mut self, looks: usize) -> usize {
+    /// Looks once at each slot from where it stopped last and drops those that are idle and were not used since it last
+    /// looked at them, until that makes `enough` bytes. Gives the bytes it dropped.
+    pub(super) fn drop_idle(&mut self, enough: usize) -> usize {
         let mut dropped = 0;
-        for _ in 0..looks.min(self.slots.len()) {
+        for _ in 0..self.slots.len() {
+            if dropped >= enough {
+                break;
+            }
             self.hand = (self.hand + 1) % self.slots.len();
             let Some(slot) = self.slots[self.hand].as_mut() else { continue };
             if slot.touched {
@@ -392,6 +440,20 @@ impl Slots {
             }
         }
         dropped
+    }
+
+    /// Has those that hold most drop their rows as soon as they can, until `over` bytes are dropped.
+    pub(super) fn shed(&mut self, over: usize) {
+        let mut slots: Vec<&mut Slot> = self.slots.iter_mut().flatten().collect();
+        slots.sort_unstable_by_key(|slot| std::cmp::Reverse(slot.cache.bytes()));
+        let mut left = over;
+        for slot in slots {
+            if left == 0 {
+                return;
+            }
+            left = left.saturating_sub(slot.cache.bytes());
+            slot.sheds = true;
+        }
     }
 
     /// Whether nothing is under way in any slot.

@@ -68,6 +68,7 @@ impl Machine {
             if slot.loading.is_some()
                 || slot.pending.len() >= self.options.pipeline_turns
                 || slot.has_failure()
+                || !slot.shed()
             {
                 return Err(Held::UnderWay);
             }

@@ -42,15 +42,55 @@ fn an_idle_engine_asks_the_store_for_nothing() {
     assert_eq!(world.store_verbs(), before);
 }
 
-/// Verbs asked of the store, rows read and rows written by one turn on one row of a cold object with this many rows.
-fn cold_turn(rows: usize) -> (u64, u64, usize) {
-    let mut world = World::new();
+/// An object with so many rows that an engine has just started with, which keeps about so many bytes.
+fn cold(rows: usize, cache_bytes: usize) -> World {
+    let mut world = World::new().with_memory_of(cache_bytes);
     world.object(Puppet);
     for from in (0..rows).step_by(1_000) {
         let puts = (from..rows.min(from + 1_000)).map(|n| Do::Put(format!("row/{n:06}"), Value::from(0)));
         world.call::<Value>("puppet/a", &Do::Many(puts.collect())).unwrap();
     }
     world.crash();
+    world
+}
+
+#[test]
+fn rows_that_a_turn_says_it_will_read_come_by_one_load() {
+    let keys = || (0..500).map(|n| format!("row/{:06}", 7 * n));
+    let read = |announce: Vec<Do>| {
+        let mut world = cold(4_000, usize::MAX);
+        let verbs = world.store_verbs();
+        let all = announce.into_iter().chain(keys().map(Do::Get)).collect();
+        world.call::<Value>("puppet/a", &Do::Many(all)).unwrap();
+        world.store_verbs() - verbs
+    };
+    // The header, then the rows.
+    assert_eq!(read(vec![Do::Prefetch(keys().chain(keys()).collect())]), 2);
+    assert_eq!(read(Vec::new()), 501);
+}
+
+#[test]
+fn rows_of_an_object_that_is_never_idle_leave_memory() {
+    const KEPT: usize = 100_000;
+    let mut world = cold(4_000, KEPT);
+    let mut most = 0;
+    for round in 0..20 {
+        for n in 0..200 {
+            let row = format!("row/{:06}", (round * 200 + n) % 4_000);
+            world.begin_call("puppet/a", &Do::Add(row, 1), None);
+        }
+        world.settle();
+        most = most.max(world.memory().1);
+    }
+    assert!(most <= 2 * KEPT, "{most} bytes");
+    let sum = world.commits().iter().filter(|commit| commit.rows.len() == 1).count();
+    assert_eq!(sum, 4_000);
+    assert_eq!(world.call::<Value>("puppet/a", &Do::Add("row/000005".into(), 1)).unwrap(), Value::from(2));
+}
+
+/// Verbs asked of the store, rows read and rows written by one turn on one row of a cold object with this many rows.
+fn cold_turn(rows: usize) -> (u64, u64, usize) {
+    let mut world = cold(rows, usize::MAX);
     let (verbs, read) = (world.store_verbs(), world.rows_read());
     assert_eq!(world.call::<Value>("puppet/a", &Do::Add("row/000005".into(), 1)).unwrap(), Value::from(1));
     let written = world.commits().last().unwrap().rows.len();

@@ -5,7 +5,7 @@ use abide_core::event::Consumes;
 use abide_core::job::{AttemptEnd, Finish, JobId, JobState, Lease, LeaseRef, NewJob};
 use abide_core::json::Json;
 use abide_core::limit::LimitPolicy;
-use abide_core::limits::{LEASE_MS, TURN_ATTEMPTS};
+use abide_core::limits::{INBOX_MESSAGES, LEASE_MS, TURN_ATTEMPTS};
 use abide_core::name::{JobKind, LimitKey, QueueName, WorkerId};
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
@@ -44,6 +44,10 @@ struct Desk {
     replies: Vec<(u64, bool)>,
     started: Vec<Lease>,
     dead: usize,
+    /// Whether what is read is as it was before the writes that the machine put out with the read, and comes after them.
+    reads_are_old: bool,
+    /// So many more messages come while pages of others are read, one with each page.
+    trickle: usize,
 }
 
 fn damaged() -> StoreError {
@@ -98,6 +102,8 @@ impl Desk {
             replies: Vec::new(),
             started: Vec::new(),
             dead: 0,
+            reads_are_old: false,
+            trickle: 0,
         }
     }
 
@@ -117,6 +123,13 @@ impl Desk {
 
     fn enqueue(&mut self) {
         self.ask(Write::Enqueue { jobs: vec![new_job()] });
+    }
+
+    /// Messages that somebody else's batch brings.
+    fn send_many(&mut self, count: usize) {
+        let send = Write::Send { to: "puppet/a".parse().unwrap(), body: add() };
+        let result = self.store.write(self.now, &vec![send; count]);
+        self.machine.input(Input::Wrote { tokens: Vec::new(), writes: Vec::new(), result }, self.now);
     }
 
     /// Goes on to when the machine wants to run next.
@@ -152,11 +165,31 @@ impl Desk {
             }
         }
         self.runs.push(writes.iter().map(kind).collect());
+        let old = if self.reads_are_old { self.answers(&mut others) } else { Vec::new() };
         self.write(tokens, writes);
+        for answer in old {
+            self.machine.input(answer, self.now);
+        }
         for output in others {
             self.put_out(output);
         }
         more
+    }
+
+    /// Answers reads, and takes them out.
+    fn answers(&mut self, outputs: &mut Vec<Output>) -> Vec<Input> {
+        let (reads, others) =
+            std::mem::take(outputs).into_iter().partition(|o| matches!(o, Output::Read(..)));
+        *outputs = others;
+        let mut answers = Vec::new();
+        for read in reads {
+            if let Output::Read(token, read) = read {
+                let result = self.store.read(self.now, &read);
+                self.reads.push(read);
+                answers.push(Input::Answered { token, result });
+            }
+        }
+        answers
     }
 
     /// Writes in one batch; if there is trouble, one at a time.
@@ -179,6 +212,10 @@ impl Desk {
             Output::Read(token, read) => {
                 let is_bad = matches!(&read, Read::Load(load) if load.object.name.as_str() == "bad");
                 let result = if is_bad { Err(damaged()) } else { self.store.read(self.now, &read) };
+                if self.trickle > 0 && matches!(read, Read::Messages { .. }) {
+                    self.trickle -= 1;
+                    self.send_many(1);
+                }
                 self.reads.push(read);
                 self.machine.input(Input::Answered { token, result }, self.now);
             }
@@ -254,6 +291,42 @@ fn a_page_that_cannot_be_read_fails_its_call_alone() {
     desk.call(2, "puppet/good");
     desk.call(3, "puppet/bad");
     assert_eq!(desk.replies, [(1, false), (2, true), (3, false)]);
+    assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn a_load_that_commits_have_overtaken_is_taken_all_the_same() {
+    let mut desk = Desk::new();
+    let rows = |round: u64| (0..20).map(move |n| (100 * round + n, format!("row/{n}")));
+    let add = |desk: &mut Desk, round| {
+        for (id, row) in rows(round) {
+            let body = Json::encode(&Do::Add(row, 1)).unwrap();
+            let call = Call { object: "puppet/a".parse().unwrap(), body, key: None };
+            desk.machine.input(Input::Call(CallId(id), call, None), desk.now);
+        }
+        desk.settle();
+    };
+    add(&mut desk, 0);
+    let mut next = Desk::on(desk.store);
+    next.give(Input::Start { crashed: None });
+    next.reads_are_old = true;
+    next.reads.clear();
+    add(&mut next, 1);
+    let loads = next.reads.iter().filter(|read| matches!(read, Read::Load(_))).count();
+    // The header, and each row.
+    assert_eq!(loads, 1 + 20);
+    assert!(next.replies.iter().all(|(_, is_ok)| *is_ok) && next.replies.len() == 20);
+}
+
+#[test]
+fn messages_that_come_while_others_are_read_are_not_read_one_by_one() {
+    let mut desk = Desk::new();
+    desk.trickle = 1_000;
+    desk.send_many(INBOX_MESSAGES + 1);
+    desk.settle();
+    let pages = desk.reads.iter().filter(|read| matches!(read, Read::Messages { .. })).count();
+    assert!(pages <= 3, "{pages} pages");
+    assert_eq!(desk.count(is_turn_for_message), INBOX_MESSAGES + 1 + pages);
     assert!(desk.machine.is_idle());
 }
 

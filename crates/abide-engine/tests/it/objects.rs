@@ -27,6 +27,7 @@ pub(crate) enum Do {
     Add(String, i64),
     Delete(String),
     Scan { prefix: String, after: Option<String>, limit: usize },
+    Prefetch(Vec<String>),
     SetAlarm(String, i64),
     ClearAlarm(String),
     Alarm(String),
@@ -79,6 +80,7 @@ fn obey(turn: &mut Turn<'_>, what: Do) -> Result<Value, Halt<Unwilling>> {
             let rows = turn.scan::<Value>(&prefix, after.as_deref(), limit)?;
             return Ok(json!(rows.into_iter().map(|(key, _)| key).collect::<Vec<_>>()));
         }
+        Do::Prefetch(keys) => turn.prefetch(keys)?,
         Do::SetAlarm(name, in_ms) => turn.set_alarm(&name, turn.now().plus_ms(in_ms))?,
         Do::ClearAlarm(name) => turn.clear_alarm(&name)?,
         Do::Alarm(name) => return Ok(json!(turn.alarm(&name)?)),

@@ -17,7 +17,7 @@ use abide_core::limits::{PAGE_BYTES, SCAN_ROWS};
 use abide_core::log::{LogEntry, Seq};
 use abide_core::name::{AlarmName, IdempotencyKey, Kind, Name};
 use abide_core::object::{Incarnation, ObjectKey, Version};
-use abide_core::row::Row;
+use abide_core::row::{Row, successor};
 use abide_core::time::Time;
 use abide_engine::Call;
 use abide_engine::object::Exposure;
@@ -226,14 +226,14 @@ pub(crate) async fn rows(
     may_look_into(&object, caller)?;
     let RowParams { prefix, after, limit } = params;
     let limit = page::items(limit)?.min(SCAN_ROWS);
-    let scan = |after, had: usize| Want::Scan {
+    let scan = |after: Option<&str>, had: usize| Want::Scan {
         prefix: prefix.clone(),
-        after,
+        from: after.map(successor),
         limit: (limit - had).min(ROWS_AT_A_TIME),
     };
-    let Part { version, mut rows, mut is_end } = part(&app, &object, scan(after, 0)).await?;
+    let Part { version, mut rows, mut is_end } = part(&app, &object, scan(after.as_deref(), 0)).await?;
     while !is_end && rows.len() < limit && fitting(&rows) == rows.len() {
-        let last = rows.last().map(|(key, _)| key.clone());
+        let last = rows.last().map(|(key, _)| key.as_str());
         let more = part(&app, &object, scan(last, rows.len())).await?;
         // A page is of one version: what has changed since is on the next.
         if more.version != version {

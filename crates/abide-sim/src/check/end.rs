@@ -235,7 +235,7 @@ fn rows_of(
     now: Time,
     object: &ObjectKey,
 ) -> Result<BTreeMap<String, Json>, Violation> {
-    let want = Want::Scan { prefix: String::new(), after: None, limit: 100_000 };
+    let want = Want::Scan { prefix: String::new(), from: None, limit: 100_000 };
     let load = Load { object: object.clone(), wants: vec![want], reply_for: None };
     let Answer::Load(loaded) = ask(reader, now, &Read::Load(load))? else { return Ok(BTreeMap::new()) };
     let got = loaded.got.into_iter().flat_map(|got| match got {

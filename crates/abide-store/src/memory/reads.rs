@@ -66,14 +66,11 @@ impl State {
             Want::Alarm(name) => {
                 Got::Alarm(life.and_then(|life| self.alarms.get(life, name)).map(|alarm| alarm.at))
             }
-            Want::Scan { prefix, after, limit } => {
-                let from = match after {
-                    Some(after) if after >= prefix => Bound::Excluded(after.as_str()),
-                    Some(_) | None => Bound::Included(prefix.as_str()),
-                };
+            Want::Scan { prefix, from, limit } => {
+                let from = from.as_ref().map_or(prefix, |from| from.max(prefix));
                 let mut rest = rows
                     .into_iter()
-                    .flat_map(|rows| rows.range::<str, _>((from, Bound::Unbounded)))
+                    .flat_map(|rows| rows.range::<str, _>((Bound::Included(from.as_str()), Bound::Unbounded)))
                     .take_while(|(key, _)| key.starts_with(prefix.as_str()));
                 let rows = rest.by_ref().take(*limit).map(|(key, row)| (key.clone(), row.clone())).collect();
                 Got::Scan { rows, end: rest.next().is_none() }

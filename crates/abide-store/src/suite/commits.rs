@@ -145,8 +145,8 @@ fn scans_go_bytewise_within_the_prefix(p: &mut Probe<'_>) {
     let keys = ["a", "b", "b/", "b/1", "b/10", "b/2", "b/é", "b0", "c"];
     let commit = Commit { rows: keys.map(|key| put(key, "0")).to_vec(), ..p.call("thing/a") };
     p.commit(commit);
-    let scan = |p: &mut Probe<'_>, prefix: &str, after: Option<&str>, limit| {
-        let want = Want::Scan { prefix: prefix.into(), after: after.map(Into::into), limit };
+    let scan = |p: &mut Probe<'_>, prefix: &str, from: Option<&str>, limit| {
+        let want = Want::Scan { prefix: prefix.into(), from: from.map(Into::into), limit };
         let mut got = p.load("thing/a", vec![want]).got;
         answer!(got.remove(0), Got::Scan { rows, end } => {
             (rows.into_iter().map(|(key, _)| key).collect::<Vec<_>>().join(" "), end)
@@ -154,10 +154,12 @@ fn scans_go_bytewise_within_the_prefix(p: &mut Probe<'_>) {
     };
     assert_eq!(scan(p, "b/", None, 10), ("b/ b/1 b/10 b/2 b/é".into(), true));
     assert_eq!(scan(p, "b/", None, 2), ("b/ b/1".into(), false));
-    assert_eq!(scan(p, "b/", Some("b/1"), 3), ("b/10 b/2 b/é".into(), true));
+    assert_eq!(scan(p, "b/", Some("b/1"), 3), ("b/1 b/10 b/2".into(), false));
+    assert_eq!(scan(p, "b/", Some("b/1\0"), 3), ("b/10 b/2 b/é".into(), true));
     assert_eq!(scan(p, "b/", Some("b/11"), 1), ("b/2".into(), false));
     assert_eq!(scan(p, "b/", Some("a"), 1), ("b/".into(), false));
-    assert_eq!(scan(p, "b/", Some("b/"), 1), ("b/1".into(), false));
+    assert_eq!(scan(p, "b/", Some("b/"), 1), ("b/".into(), false));
+    assert_eq!(scan(p, "b/", Some("b0"), 1), (String::new(), true));
     assert_eq!(scan(p, "b/", Some("c"), 1), (String::new(), true));
     assert_eq!(scan(p, "", None, 100).0.split(' ').count(), keys.len());
     assert_eq!(scan(p, "d", None, 1), (String::new(), true));

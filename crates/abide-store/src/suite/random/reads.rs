@@ -80,7 +80,7 @@ pub(super) fn all(known: &Known) -> Vec<Read> {
         reads.push(Read::Log { object: object.clone(), after: Seq(0), limit });
         reads.push(Read::Object(object.clone()));
         for key in REPLY_KEYS {
-            let scan = Want::Scan { prefix: String::new(), after: None, limit };
+            let scan = Want::Scan { prefix: String::new(), from: None, limit };
             let reply_for = Some(IdempotencyKey::trusted(key));
             reads.push(Read::Load(Load { object: object.clone(), wants: vec![scan], reply_for }));
         }
@@ -104,7 +104,7 @@ fn load(random: &mut Seed) -> Load {
         Want::Alarm(AlarmName::trusted(word(random, &ALARMS))),
         Want::Scan {
             prefix: word(random, &["", "a", "a/", "é"]).into(),
-            after: chance(random, 50).then(|| word(random, &ROWS).into()),
+            from: chance(random, 50).then(|| word(random, &ROWS).into()),
             limit: usize::try_from(random.below(4)).unwrap_or(0),
         },
     ];
