@@ -295,6 +295,7 @@ fn pin(turn: &mut Turn<'_>, name: &str, nth: u64, at: BTreeMap<String, EntityId>
         return Err(No::TooMany(at.len()).into());
     }
     let is_under_way = collection.changing.is_some() && collection.by_hand == nth;
+    turn.prefetch(at.keys().filter(|_| is_under_way).map(|path| format!("{}{path}", files_key(name))))?;
     for (path, at) in at.into_iter().filter(|_| is_under_way) {
         let row = format!("{}{path}", files_key(name));
         if let Some(file) = turn.get::<SourceFile>(&row)?.filter(|file| file.at.is_none()) {
@@ -309,6 +310,9 @@ fn end(turn: &mut Turn<'_>, name: &str, nth: u64, is_done: bool) -> Result<Reply
     let Some(change) = collection.changing.take_if(|_| collection.by_hand == nth) else {
         return Ok(Reply::Done);
     };
+    turn.prefetch(
+        change.sources().iter().filter(|_| is_done).map(|path| format!("{}{path}", files_key(name))),
+    )?;
     for path in change.sources().iter().filter(|_| is_done) {
         let row = format!("{}{path}", files_key(name));
         if let Some(mut file) = turn.get::<SourceFile>(&row)? {

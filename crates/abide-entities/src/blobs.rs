@@ -207,6 +207,8 @@ impl Object for Blobs {
     }
 
     fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, message: ToBlobs) -> Result<(), Halt<No>> {
+        let all = [&message.named, &message.held, &message.dropped].into_iter().flatten();
+        turn.prefetch(all.map(|cid| key(*cid)))?;
         for cid in message.named {
             let key = key(cid);
             let blob: Blob = turn.get(&key)?.unwrap_or_default();
@@ -299,6 +301,7 @@ fn kept(turn: &mut Turn<'_>, cid: ContentId, generation: u32) -> Result<(), Halt
 /// were deleted.
 fn touch(turn: &mut Turn<'_>, cids: Vec<ContentId>) -> Result<Vec<ContentId>, Halt<No>> {
     let (now, mut deleted) = (turn.now(), Vec::new());
+    turn.prefetch(cids.iter().map(|cid| key(*cid)))?;
     for cid in cids {
         let key = key(cid);
         let Some(blob) = turn.get::<Blob>(&key)? else { continue };
@@ -318,6 +321,7 @@ fn free(turn: &mut Turn<'_>, after: Option<ContentId>, limit: usize) -> Result<B
     let id_of = |key: &str| ContentId::parse(key.strip_prefix(FREE).unwrap_or(key)).ok();
     let cids: Vec<ContentId> = found.iter().filter_map(|(key, _)| id_of(key)).collect();
     let mut blobs = Vec::with_capacity(cids.len());
+    turn.prefetch(cids.iter().map(|cid| key(*cid)))?;
     for cid in &cids {
         let stored = turn.get::<Blob>(&key(*cid))?.and_then(|blob| blob.stored);
         blobs.push((*cid, stored.map_or(0, |stored| stored.size)));

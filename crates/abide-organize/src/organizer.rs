@@ -238,6 +238,7 @@ impl Organizer {
     fn begin(&self, turn: &mut Turn<'_>, run: u32, from: usize) -> Result<(), Halt<No>> {
         let Some(state) = turn.get::<State>(STATE)?.filter(|state| state.run == run) else { return Ok(()) };
         let until = state.places.min(from + BEGIN_AT_ONCE);
+        turn.prefetch((from..until).map(pi_key))?;
         for place in from..until {
             let key = pi_key(place);
             let Some(pi) = turn.get::<Pi>(&key)?.filter(|pi| pi.status == Status::Pending) else { continue };

@@ -109,6 +109,7 @@ pub(crate) fn parts(
     }
     let mut parts: Vec<CallbackPayload> = Vec::new();
     let mut room = 0;
+    turn.prefetch((0..pis.len()).map(result_key))?;
     for (place, pi) in pis.iter().enumerate() {
         let Some(found) = turn.get::<PiResult>(&result_key(place))? else { continue };
         let result = PiResult { spend: pi.paid.spend(), ..found };

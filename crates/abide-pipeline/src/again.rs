@@ -90,6 +90,10 @@ pub(crate) fn items(
     last: bool,
 ) -> Result<Reply, Halt<No>> {
     let have = from + items.len() as u64;
+    flow.turn.prefetch(items.iter().map(|item| match item {
+        Item::Node(new) => rows::pi_key(&new.pi),
+        Item::File { place, file } => rows::file_key(*place, &file.filename),
+    }))?;
     for item in items {
         match item {
             Item::Node(new) => match flow.turn.get::<u32>(&rows::pi_key(&new.pi))? {

@@ -164,6 +164,7 @@ impl<'a> Group<'a> {
 pub(crate) fn found(flow: &mut Flow<'_, '_>, place: u32, children: &[FoundGroup]) -> Result<(), Halt<No>> {
     let mut node = rows::node(flow.turn, place)?;
     let mut grouped = BTreeSet::new();
+    flow.turn.prefetch(children.iter().map(|child| rows::pi_key(&child.pi)))?;
     for child in children {
         if flow.turn.get::<u32>(&rows::pi_key(&child.pi))?.is_some() {
             continue;
@@ -193,6 +194,9 @@ fn put_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
         node.current_tip = group.tip;
         node.current_version = group.ver;
     }
+    let places = [parent.place, node.place];
+    let names = group.files.iter().map(|(name, _)| name);
+    flow.turn.prefetch(names.flat_map(|name| places.map(|place| rows::file_key(place, name))))?;
     for (name, cid) in &group.files {
         let from: Option<FileRecord> = flow.turn.get(&rows::file_key(parent.place, name))?;
         let here = rows::file_key(node.place, name);
@@ -245,6 +249,7 @@ fn new_group(flow: &mut Flow<'_, '_>, parent: &mut Node, group: &Group<'_>) -> R
 
 /// Files that are in a group are the directory's no longer.
 fn leave(flow: &mut Flow<'_, '_>, node: &mut Node, grouped: &BTreeSet<String>) -> Result<(), Halt<No>> {
+    flow.turn.prefetch(grouped.iter().map(|name| rows::file_key(node.place, name)))?;
     for name in grouped {
         let key = rows::file_key(node.place, name);
         if let Some(file) = flow.turn.get::<FileRecord>(&key)? {

@@ -251,6 +251,7 @@ impl Pipeline {
             return Ok(ok(None));
         }
         let mut flow = Flow::load(turn, &self.options)?;
+        flow.turn.prefetch(files.iter().map(|stored| rows::file_key(place, &stored.filename)))?;
         for stored in files {
             let key = rows::file_key(place, &stored.filename);
             let Some(mut file) = flow.turn.get::<FileRecord>(&key)? else { continue };
@@ -451,6 +452,7 @@ fn kids(turn: &mut Turn<'_>, place: u32, after: Option<u32>) -> Result<KidsAnswe
     let page = turn.scan::<bool>(&prefix, after.as_deref(), PAGE_ITEMS)?;
     let places: Vec<u32> = page.iter().filter_map(|(key, _)| rows::place_of(&prefix, key)).collect();
     let mut kids = Vec::new();
+    turn.prefetch(places.iter().map(|kid| rows::node_key(*kid)))?;
     for kid in &places {
         let node = rows::node(turn, *kid)?;
         if !node.phase_errors.contains_key(PhaseName::Discovery.as_str()) {

@@ -42,10 +42,11 @@ pub(crate) fn node(turn: &mut Turn<'_>, place: u32) -> Result<NodeDocument, Halt
     let node = rows::node(turn, place)?;
     let prefix = rows::kids_prefix(place);
     let mut children_paths = Vec::new();
-    for (key, _) in turn.scan::<bool>(&prefix, None, PAGE_ITEMS)? {
-        if let Some(kid) = rows::place_of(&prefix, &key) {
-            children_paths.push(rows::node(turn, kid)?.path);
-        }
+    let kids = turn.scan::<bool>(&prefix, None, PAGE_ITEMS)?;
+    let kids: Vec<u32> = kids.iter().filter_map(|(key, _)| rows::place_of(&prefix, key)).collect();
+    turn.prefetch(kids.iter().map(|kid| rows::node_key(*kid)))?;
+    for kid in kids {
+        children_paths.push(rows::node(turn, kid)?.path);
     }
     let (mut text_files, mut refs) = (Vec::new(), Vec::new());
     for (_, file) in turn.scan::<FileRecord>(&rows::files_prefix(place), None, PAGE_ITEMS)? {

@@ -414,6 +414,7 @@ fn cancel_live(turn: &mut Turn<'_>) -> Result<(), Halt<No>> {
     let live = turn.scan::<String>(LIVE, None, CANCELLED_PER_TURN)?;
     let more = live.len() == CANCELLED_PER_TURN;
     let now = turn.now();
+    turn.prefetch(live.iter().map(|(key, _)| rows::task_of_live(key)))?;
     for (key, job) in live {
         turn.cancel(&UniqueKey::new(job)?);
         turn.delete(&key);

@@ -147,9 +147,16 @@ impl<'a> Flow<'a> {
         let room = window.saturating_sub(live).min(HANDED_PER_TURN);
         let todo = turn.scan::<bool>(&todo_prefix(phase), None, room)?;
         let full = todo.len() == HANDED_PER_TURN;
-        for (key, _) in todo {
-            let place = key.strip_prefix(&todo_prefix(phase)).and_then(Place::parse);
-            let Some(place) = place else { continue };
+        let prefix = todo_prefix(phase);
+        let todo: Vec<(String, Place)> = todo
+            .into_iter()
+            .filter_map(|(key, _)| key.strip_prefix(&prefix).and_then(Place::parse).map(|place| (key, place)))
+            .collect();
+        // Files are looked at when their tasks end. Brought one by one then, those of a batch that memory does not hold would
+        // cost more than all the rest.
+        let rows = |place: &Place| [task_key(phase, place), file_key(place), file_key(&place.input())];
+        turn.prefetch(todo.iter().flat_map(|(_, place)| rows(place)))?;
+        for (key, place) in todo {
             turn.delete(&key);
             let Some(task) = turn.get::<Task>(&task_key(phase, &place))? else { continue };
             self.launch(turn, &task, 0)?;

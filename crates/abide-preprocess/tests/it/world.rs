@@ -51,7 +51,10 @@ pub(crate) fn file(name: &str, content_type: &str) -> ProcessableFile {
 
 /// A world in which the manifest's worker has nothing to say: the test brings the files.
 pub(crate) fn world(options: Options) -> World {
-    let mut world = World::new();
+    world_of(World::new(), options)
+}
+
+pub(crate) fn world_of(mut world: World, options: Options) -> World {
     world.object(Batch::new(options));
     world.worker(jobs::QUEUE, jobs::MANIFEST, |_| done(&()));
     world
