@@ -15,7 +15,8 @@ use axum::routing::get;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::time::{Instant, sleep};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::rig::Rig;
 use super::{BenchError, expect_equal};
@@ -136,10 +137,10 @@ async fn floor(dir: &Path, lines: u64) -> Result<f64, BenchError> {
 
 /// How long the hosts were at work on their files, from the first request to the last answer.
 async fn hosts(dir: &Path, files: u64) -> Result<Duration, BenchError> {
-    let busy: Busy = Arc::default();
+    let (busy, timer) = (Busy::default(), timer()?);
     let mut addresses = Vec::new();
     for _ in 0..HOSTS {
-        addresses.push(host(&busy).await?);
+        addresses.push(host(&busy, &timer).await?);
     }
     let url = |n: u64| format!("http://{}/{n}.txt", addresses[n as usize % HOSTS]);
     let all = files * HOSTS as u64;
@@ -160,19 +161,47 @@ fn nobody_asked() -> BenchError {
 type Busy = Arc<Mutex<Option<(Instant, Instant)>>>;
 
 /// A host that takes its time. It ends with this process.
-async fn host(busy: &Busy) -> Result<SocketAddr, BenchError> {
+async fn host(busy: &Busy, timer: &Timer) -> Result<SocketAddr, BenchError> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let busy = Arc::clone(busy);
+    let (busy, timer) = (Arc::clone(busy), timer.clone());
     let file = async move || {
         note(&busy);
-        sleep(LATENCY).await;
+        let (done, due) = oneshot::channel();
+        let asked = timer.send((Instant::now() + LATENCY, done));
+        let answer = if asked.is_ok() && due.await.is_ok() {
+            StatusCode::OK
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        };
         note(&busy);
-        "content of a file\n".repeat(20)
+        (answer, "content of a file\n".repeat(20))
     };
     let router = Router::new().route("/robots.txt", get(async || StatusCode::NOT_FOUND)).fallback(get(file));
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(address)
+}
+
+/// Who is to be told when. All wait for the same time, so that whoever came first is told first.
+type Timer = std::sync::mpsc::Sender<(Instant, oneshot::Sender<()>)>;
+
+/// A thread that sleeps for those who wait: the timer of an asynchronous runtime would add a millisecond to each answer.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is measured is real time, and this is the part that takes it"
+)]
+fn timer() -> Result<Timer, BenchError> {
+    let (door, waiting) = std::sync::mpsc::channel::<(Instant, oneshot::Sender<()>)>();
+    let tell = move || {
+        for (due, done) in waiting {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            if done.send(()).is_err() {
+                tracing::debug!(target: "bench", "somebody hung up before the answer");
+            }
+        }
+    };
+    std::thread::Builder::new().name("bench-timer".into()).spawn(tell)?;
+    Ok(door)
 }
 
 fn note(busy: &Busy) {

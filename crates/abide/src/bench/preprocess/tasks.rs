@@ -39,7 +39,7 @@ const BATCHES: usize = 10;
 const IN_FLIGHT: usize = 1_000;
 
 /// How often a machine says that it is done, if nobody hears it.
-const CALLBACK_TRIES: usize = 3;
+const CALLBACK_TRIES: u32 = 5;
 
 /// What a batch of tasks that do nothing took, and as many tasks in batches of a hundred.
 #[derive(Debug, Serialize)]
@@ -202,12 +202,15 @@ async fn create(State(machines): State<Arc<Machines>>, Json(body): Json<Value>) 
         "output_r2_key": key, "output_file_name": name, "output_file_size": 1 });
     let url = of("CALLBACK_URL");
     let client = machines.client.clone();
-    // As machines do, it says it again if it was not heard. One that is not taken shows as a batch that does not end.
+    // As machines do, it says it again if it was not heard or is to come later. One that is not taken shows as a batch that
+    // does not end.
     tokio::spawn(async move {
-        for _ in 0..CALLBACK_TRIES {
-            if client.post(&url).json(&report).send().await.is_ok() {
+        for attempt in 0..CALLBACK_TRIES {
+            let heard = client.post(&url).json(&report).send().await;
+            if heard.is_ok_and(|answer| answer.status().is_success()) {
                 return;
             }
+            tokio::time::sleep(Duration::from_millis(250 << attempt)).await;
         }
     });
     let machine =
