@@ -250,4 +250,18 @@ pub(super) const PATCHES: &[Patch] = &[
         replace: "            let _ = &key;\n",
         catcher: SOME,
     },
+    Patch {
+        name: "drop rows that are not in the store yet",
+        file: "crates/abide-engine/src/machine/slot.rs",
+        find: "        if self.has_commits_under_way() {\n            return false;\n        }\n        self.cache",
+        replace: "        self.cache",
+        catcher: MANY,
+    },
+    Patch {
+        name: "lose messages that come while others are read",
+        file: "crates/abide-engine/src/machine/deliver.rs",
+        find: "            Came::Known(came) if !is_full => (None, came),\n",
+        replace: "            Came::Known(_) if !is_full => (None, Vec::new()),\n",
+        catcher: MANY,
+    },
 ];
