@@ -324,6 +324,15 @@ impl Bucket {
         }
     }
 
+    /// Deletes a blob that nobody writes any more, and what writes of it left that were cut off.
+    pub async fn delete_with_unfinished(&self, key: &Key) -> Result<(), BlobError> {
+        self.delete(key).await?;
+        if let Place::Directory { root, .. } = &self.0 {
+            unfinished::remove_of(&root.join(key.as_str()));
+        }
+        Ok(())
+    }
+
     /// Blobs whose keys begin with the segments of `prefix`, in no order that counts.
     pub fn list(&self, prefix: &Key) -> impl Stream<Item = Result<Found, BlobError>> + Send + 'static {
         let at = prefix.clone();

@@ -23,6 +23,22 @@ pub(crate) fn remove(dir: &Path, until: Time) -> u64 {
     })
 }
 
+/// Removes unfinished writes of one file.
+pub(crate) fn remove_of(file: &Path) {
+    let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|name| name.to_str())) else {
+        return;
+    };
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let left = entry.file_name();
+        let is_of_it =
+            |left: &str| is_unfinished(left) && left.split_once('#').is_some_and(|(of, _)| of == name);
+        if left.to_str().is_some_and(is_of_it) {
+            // Whoever could not remove it finds it again when it is old.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Removes references below a directory that lead to nothing. How many there were.
 pub(crate) fn remove_lost(dir: &Path) -> u64 {
     remove_if(dir, |entry, kind| kind.is_symlink() && !entry.path().exists())

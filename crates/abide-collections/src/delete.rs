@@ -365,7 +365,7 @@ impl Shelf {
 pub async fn sweep(staging: &abide_blob::Bucket, batch: &str) -> Result<(), BlobError> {
     staging.delete_all(&Key::new(&format!("staging/{batch}"))?).await?;
     for ending in ["", "-entities", "-intent"] {
-        staging.delete(&Key::new(&format!("manifests/{batch}{ending}.json"))?).await?;
+        staging.delete_with_unfinished(&Key::new(&format!("manifests/{batch}{ending}.json"))?).await?;
     }
     Ok(())
 }

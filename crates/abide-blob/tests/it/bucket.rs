@@ -161,6 +161,12 @@ async fn what_unfinished_writes_left_is_removed_and_nothing_else() {
         .unwrap();
     bucket.delete_all(&key("d")).await.unwrap();
     assert!(there("b/c/other.tif") && !there("d"), "a folder that is emptied goes, whatever was left in it");
+    for path in ["b/c/other.tif#1", "b/c/other.tif#1000000", "b/c/another.tif#1"] {
+        std::fs::write(root.path().join(path), b"cut off").unwrap();
+    }
+    bucket.delete_with_unfinished(&key("b/c/other.tif")).await.unwrap();
+    let left = ["b/c/other.tif", "b/c/other.tif#1", "b/c/other.tif#1000000", "b/c/another.tif#1"].map(there);
+    assert_eq!(left, [false, false, false, true], "and that of another file stays");
 }
 
 #[tokio::test]

@@ -77,6 +77,12 @@ fn what_was_begun_for_nothing_is_swept() {
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
     assert!(!files_below(&place.path("work/data/buckets/staging")).is_empty());
+    // As if it had been killed while it wrote its manifest.
+    let list = document(place.run("collection list --data-dir data --json"));
+    let batch = list["collections"][0]["pending"]["batch_id"].as_str().expect("a batch");
+    let manifests = place.path("work/data/buckets/staging/manifests");
+    fs::create_dir_all(&manifests).expect("there is room");
+    fs::write(manifests.join(format!("{batch}.json#7")), "{").expect("there is room");
     for (path, _) in contents(&place.path("work/papers")) {
         if path.extension().is_none_or(|ending| ending != "txt") {
             fs::remove_file(path).expect("it was there");
