@@ -401,9 +401,12 @@ impl Going<'_> {
         self.save_files(put.collect(), &intent.gone).await
     }
 
-    /// The collection as it is, or as it begins.
+    /// The collection as it is, or as it begins: once, since one that is gone after that was deleted by somebody.
     async fn remembered(&self) -> Result<Collection, Failure> {
+        let gone = || Failure::Deleted(self.order.name.to_owned());
         let collection = match self.find().await? {
+            None if self.life.get().is_some() => return Err(gone()),
+            Some(collection) if self.life.get().is_some_and(|life| *life != collection.life) => return Err(gone()),
             Some(collection) if collection.deleting => {
                 return Err(Failure::Unusable(No::Deleting(collection.name).to_string()));
             }
