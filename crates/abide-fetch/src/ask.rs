@@ -10,8 +10,10 @@ pub struct Ask {
     pub url: String,
     /// Headers to send. Credentials, cookies and values marked sensitive do not follow a redirect to another origin.
     pub headers: HeaderMap,
-    /// At most so many bytes of body.
+    /// At most so many bytes, with those that were there before if only the rest comes.
     pub bytes_max: u64,
+    /// Bytes that are there already, when `headers` ask for the rest.
+    pub bytes_before: u64,
     /// At most so long, redirects and all.
     pub total_ms: u64,
     /// Which body.
@@ -35,7 +37,7 @@ impl Ask {
     pub fn page(url: impl Into<String>) -> Ask {
         let (bytes_max, total_ms) = (PAGE_BYTES, PAGE_MS);
         let (headers, body) = (HeaderMap::new(), BodyForm::Decoded);
-        Ask { url: url.into(), headers, bytes_max, total_ms, body, resolver: None }
+        Ask { url: url.into(), headers, bytes_max, bytes_before: 0, total_ms, body, resolver: None }
     }
 
     /// A file, as it is sent.
@@ -43,6 +45,6 @@ impl Ask {
     pub fn file(url: impl Into<String>) -> Ask {
         let (bytes_max, total_ms) = (DOWNLOAD_BYTES, DOWNLOAD_MS);
         let (headers, body) = (HeaderMap::new(), BodyForm::AsSent);
-        Ask { url: url.into(), headers, bytes_max, total_ms, body, resolver: None }
+        Ask { url: url.into(), headers, bytes_max, bytes_before: 0, total_ms, body, resolver: None }
     }
 }

@@ -4,6 +4,7 @@
 //! record (validators, size, SHA-256) of each that is. Running a finished download again asks the server whether anything
 //! has changed.
 
+mod dir_sync;
 mod disk;
 mod error;
 mod file_name;
@@ -23,7 +24,7 @@ use disk::{hex, on_disk};
 use folder::Folder;
 use part::Part;
 use record::Record;
-use run::Run;
+use run::{Found, Run};
 use sha2::{Digest, Sha256};
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -139,15 +140,19 @@ impl Download {
     ) -> Result<Downloaded, DownloadError> {
         fetcher.guard().url(&self.url).map_err(FetchError::from)?;
         let (dir, key, url, floor) = (self.dir.clone(), self.key(), self.url.clone(), self.disk_floor);
-        let opened = on_disk(move || {
+        let looked = on_disk(move || {
             let folder = Folder::open(&dir, &key, floor)?;
+            if folder.has_nothing() {
+                folder.check_writable()?;
+                return Ok(Found::Nothing(folder));
+            }
             let part = Part::open(&folder, &url)?;
             let record = Record::of_intact_file(&folder, &url)?;
-            Ok((part, record))
+            Ok(Found::Something(Box::new(part), record))
         });
-        let (part, record) = opened.instrument(tracing::info_span!(target: "fetch", "prepare")).await?;
+        let found = looked.instrument(tracing::info_span!(target: "fetch", "prepare")).await?;
         let stop = pin!(stop);
-        Run { download: self, fetcher, stop, progress: &mut progress }.passes(part, record).await
+        Run { download: self, fetcher, stop, progress: &mut progress }.passes(found).await
     }
 
     /// Names the part and the record: of this URL under this name.

@@ -175,7 +175,7 @@ impl Fetcher {
                 }
             })?;
             let Some(location) = redirect_location(&response) else {
-                return Reply::new(self, url, response, place, ask.bytes_max, deadline, asked_at.elapsed());
+                return Reply::new(self, url, response, place, ask, deadline, asked_at.elapsed());
             };
             self.tell(&url, Event::Succeeded);
             let next = self.shared.guard.redirect(&url, &location)?;

@@ -1,11 +1,13 @@
 //! A reply whose body is read in pieces, within bounds.
 
+use crate::ask::Ask;
 use crate::breaker::Event;
 use crate::error::{FetchError, Phase};
 use crate::fetcher::{Fetcher, host};
 use crate::places::Place;
 use crate::retry_after::retry_after_ms;
 use bytes::{Bytes, BytesMut};
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -19,7 +21,9 @@ pub struct Reply {
     fetcher: Fetcher,
     /// Held until the body has come.
     place: Option<Place>,
+    /// Bytes of the whole, and those that are not in this body.
     bound: u64,
+    before: u64,
     deadline: Instant,
     received: u64,
     latency: Duration,
@@ -32,13 +36,16 @@ impl Reply {
         url: Url,
         response: reqwest::Response,
         place: Option<Place>,
-        bound: u64,
+        ask: &Ask,
         deadline: Instant,
         latency: Duration,
     ) -> Result<Reply, FetchError> {
         let fetcher = fetcher.clone();
+        // Whoever is asked for the rest may send all of it instead.
+        let before = if response.status() == StatusCode::PARTIAL_CONTENT { ask.bytes_before } else { 0 };
+        let (bound, received, is_told) = (ask.bytes_max, 0, false);
         let mut reply =
-            Reply { url, response, fetcher, place, bound, deadline, received: 0, latency, is_told: false };
+            Reply { url, response, fetcher, place, bound, before, deadline, received, latency, is_told };
         match reply.status() {
             408 | 429 | 500 | 502 | 503 | 504 => {
                 let retry_after_ms = reply.retry_after_ms();
@@ -47,7 +54,8 @@ impl Reply {
             200 | 206 => {}
             _ => reply.tell(Event::Succeeded),
         }
-        match reply.announced().filter(|_| reply.is_success()) {
+        let whole = reply.announced().map(|announced| announced.saturating_add(before));
+        match whole.filter(|_| reply.is_success()) {
             Some(announced) if announced > bound => {
                 Err(FetchError::Announced { host: reply.host(), announced, bound })
             }
@@ -150,7 +158,7 @@ impl Reply {
         };
         if let Some(piece) = &piece {
             self.received = self.received.saturating_add(piece.len() as u64);
-            if self.received > self.bound {
+            if self.before.saturating_add(self.received) > self.bound {
                 return Err(FetchError::TooLarge { host, bound: self.bound });
             }
         }

@@ -1,7 +1,8 @@
 //! robots.txt: what a host allows, remembered within a bound.
 //!
 //! By RFC 9309 a file that is not there (4xx, too many redirects) allows everything, and one that the server fails to give
-//! (5xx) shuts the host until it is asked again.
+//! (5xx) shuts the host until it is asked again. So does one that it does not give because it was asked too often (429): there
+//! may well be one.
 
 use crate::error::FetchError;
 use crate::limits::{CRAWL_DELAY_MS, ROBOTS_HOSTS, ROBOTS_KEPT_BYTES};
@@ -31,7 +32,7 @@ impl Policy {
     pub fn of_reply(status: u16, body: &[u8], product: &str) -> Policy {
         match status {
             200..=299 => Policy::Rules(Arc::new(Robots::parse(body, Agent::Exact(product)))),
-            500.. => Policy::Unreachable { status },
+            429 | 500.. => Policy::Unreachable { status },
             _ => Policy::allow_all(),
         }
     }
@@ -176,7 +177,7 @@ mod tests {
             (401, "/no", Some(true)),
             (403, "/no", Some(true)),
             (404, "/no", Some(true)),
-            (429, "/no", Some(true)),
+            (429, "/no", None),
             (500, "/", None),
             (503, "/no", None),
         ] {

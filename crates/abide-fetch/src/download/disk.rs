@@ -1,5 +1,6 @@
 //! Files: work that blocks, and the few calls that make a write durable.
 
+use super::dir_sync;
 use super::error::DownloadError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -31,7 +32,7 @@ pub(super) fn open_options() -> OpenOptions {
 
 /// Makes the entries of a directory durable.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), DownloadError> {
-    doing("syncing", dir, File::open(dir).and_then(|dir| dir.sync_all()))
+    doing("syncing", dir, dir_sync::sync(dir))
 }
 
 /// Puts `bytes` at `path` in `dir` whole or not at all, also if power fails, and durably.
@@ -41,7 +42,7 @@ pub(super) fn write_durably(dir: &Path, path: &Path, bytes: &[u8]) -> Result<(),
 }
 
 /// Puts `bytes` at `path` whole or not at all. If power fails they may be lost.
-pub(super) fn write_whole(_dir: &Path, path: &Path, bytes: &[u8]) -> Result<(), DownloadError> {
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), DownloadError> {
     put(path, bytes, |_| Ok(()))
 }
 

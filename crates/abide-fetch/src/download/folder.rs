@@ -44,12 +44,34 @@ impl Folder {
 
     /// Looks whether the disk has room for so many bytes.
     pub(super) fn check_room(&self, bytes: u64) -> Result<(), DownloadError> {
-        let found = doing("looking at", &self.dir, rustix::fs::statvfs(&self.dir).map_err(io::Error::from))?;
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let free = self.free()?;
         if free >= bytes.saturating_add(self.disk_floor) {
             return Ok(());
         }
         Err(DownloadError::NoRoom { path: self.dir.clone(), free, needed: bytes, floor: self.disk_floor })
+    }
+
+    /// Bytes that a file may take now.
+    pub(super) fn room(&self) -> Result<u64, DownloadError> {
+        Ok(self.free()?.saturating_sub(self.disk_floor))
+    }
+
+    fn free(&self) -> Result<u64, DownloadError> {
+        let found = doing("looking at", &self.dir, rustix::fs::statvfs(&self.dir).map_err(io::Error::from))?;
+        Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
+    /// Looks whether files can be made here. It is looked at before a host is asked for what could not be kept.
+    pub(super) fn check_writable(&self) -> Result<(), DownloadError> {
+        let writable = rustix::fs::access(&self.notes_dir, rustix::fs::Access::WRITE_OK);
+        doing("writing to", &self.notes_dir, writable.map_err(io::Error::from))
+    }
+
+    /// Whether no earlier run of this download left anything.
+    pub(super) fn has_nothing(&self) -> bool {
+        [self.part_path(), self.notes_path(), self.record_path()]
+            .iter()
+            .all(|path| matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound))
     }
 
     /// What has arrived of the file.

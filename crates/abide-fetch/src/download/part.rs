@@ -28,6 +28,10 @@ pub(super) struct Part {
     notes: Notes,
     /// Whether the disk has notes.
     has_notes: bool,
+    /// Bytes that the disk had room for when the part was opened.
+    room: u64,
+    /// Whether the disk still has what was there before the file that the notes are of.
+    is_to_be_emptied: bool,
 }
 
 /// What the reply that began the file said.
@@ -80,6 +84,8 @@ impl Part {
             hasher: Sha256::new(),
             notes: Notes::default(),
             has_notes: written.is_some(),
+            room: folder.room()?,
+            is_to_be_emptied: false,
         };
         match written {
             Some(bytes) => match serde_json::from_slice::<Notes>(&bytes) {
@@ -100,6 +106,11 @@ impl Part {
         &self.notes
     }
 
+    /// Now it is known how many bytes it has in the end.
+    pub(super) fn is_to_have(&mut self, total: u64) {
+        self.notes.total = Some(total);
+    }
+
     /// The same, for whoever asks now.
     pub(super) fn asked_for_by(mut self, asked_by: Option<String>) -> Part {
         self.notes.asked_by = asked_by;
@@ -107,21 +118,32 @@ impl Part {
     }
 
     /// Empties it.
-    pub(super) fn clear(self) -> Result<Part, DownloadError> {
-        self.restart(Notes::default())
+    pub(super) fn clear(mut self) -> Result<Part, DownloadError> {
+        self.begin(Notes::default());
+        self.emptied()
     }
 
-    /// Empties it for a file of which `notes` are known. Notes about other bytes are gone before the first byte comes.
-    pub(super) fn restart(mut self, notes: Notes) -> Result<Part, DownloadError> {
+    /// Becomes that of a file of which `notes` are known. Its first bytes find it emptied.
+    pub(super) fn begin(&mut self, notes: Notes) {
+        self.notes = notes;
+        (self.len, self.hasher, self.is_to_be_emptied) = (0, Sha256::new(), true);
+    }
+
+    /// Whether so many bytes are written in one go, and there was room for them when it was opened.
+    pub(super) const fn has_room_for_all(&self, bytes: u64) -> bool {
+        bytes <= CHUNK_BYTES as u64 && bytes <= self.room
+    }
+
+    /// Leaves nothing of what was there before the file that the notes are of. Notes about other bytes are gone first.
+    pub(super) fn emptied(mut self) -> Result<Part, DownloadError> {
         if self.has_notes {
             remove(&self.folder.notes_path())?;
             sync_dir(&self.folder.notes_dir)?;
             self.has_notes = false;
         }
-        self.notes = notes;
         self.folder.check_room(self.notes.total.unwrap_or(0))?;
         self.empty()?;
-        (self.len, self.hasher) = (0, Sha256::new());
+        self.is_to_be_emptied = false;
         Ok(self)
     }
 
@@ -141,12 +163,13 @@ impl Part {
     }
 
     /// Writes behind what is there, and syncs now and then.
-    pub(super) fn append(mut self, bytes: &[u8]) -> Result<Part, DownloadError> {
-        self.folder.check_room(bytes.len() as u64)?;
-        doing("writing", &self.folder.part_path(), self.file.write_all(bytes))?;
-        self.hasher.update(bytes);
-        self.len += bytes.len() as u64;
-        if self.len - self.notes.durable >= CHECKPOINT_BYTES { self.checkpoint() } else { Ok(self) }
+    pub(super) fn append(self, bytes: &[u8]) -> Result<Part, DownloadError> {
+        let mut part = if self.is_to_be_emptied { self.emptied()? } else { self };
+        part.folder.check_room(bytes.len() as u64)?;
+        doing("writing", &part.folder.part_path(), part.file.write_all(bytes))?;
+        part.hasher.update(bytes);
+        part.len += bytes.len() as u64;
+        if part.len - part.notes.durable >= CHECKPOINT_BYTES { part.checkpoint() } else { Ok(part) }
     }
 
     /// Writes behind what is there and makes it durable, if that is more than is durable already.
@@ -159,7 +182,8 @@ impl Part {
     pub(super) fn checkpoint(mut self) -> Result<Part, DownloadError> {
         doing("syncing", &self.folder.part_path(), self.file.sync_data())?;
         self.notes.durable = self.len;
-        self.write_notes(write_durably)?;
+        let dir = self.folder.notes_dir.clone();
+        self.write_notes(|path, notes| write_durably(&dir, path, notes))?;
         Ok(self)
     }
 
@@ -275,12 +299,12 @@ impl Part {
 
     fn write_notes(
         &mut self,
-        write: impl Fn(&Path, &Path, &[u8]) -> Result<(), DownloadError>,
+        write: impl Fn(&Path, &[u8]) -> Result<(), DownloadError>,
     ) -> Result<(), DownloadError> {
         let path = self.folder.notes_path();
         let text = doing("writing", &path, serde_json::to_vec(&self.notes).map_err(io::Error::from))?;
         self.has_notes = true;
-        write(&self.folder.notes_dir, &path, &text)
+        write(&path, &text)
     }
 }
 

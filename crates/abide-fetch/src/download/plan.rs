@@ -38,7 +38,10 @@ pub(super) struct Validators {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Its body is what is missing.
-    Append,
+    Append {
+        /// Bytes in all.
+        total: u64,
+    },
     /// Its body is the whole file.
     Restart,
     /// The file on disk is the one.
@@ -116,8 +119,11 @@ pub(super) fn judge(plan: &Plan, status: u16, headers: &HeaderMap) -> Verdict {
                 (Some(now), Some(then)) => now == *then,
                 (Some(_) | None, Some(_) | None) => true,
             };
-            let is_rest = content_range(headers).is_some_and(|range| range.is_rest(*offset, *total));
-            if is_same && is_rest { Verdict::Append } else { Verdict::Discard }
+            let whole = content_range(headers).and_then(|range| range.total_if_rest(*offset, *total));
+            match whole {
+                Some(total) if is_same => Verdict::Append { total },
+                Some(_) | None => Verdict::Discard,
+            }
         }
         (Plan::Resume { .. }, 412 | 416) | (Plan::Revalidate(_), 206 | 412) => Verdict::Discard,
         (Plan::Revalidate(_), 304) => Verdict::NotModified,
@@ -134,12 +140,13 @@ struct ContentRange {
 }
 
 impl ContentRange {
-    /// Whether it is all that is missing behind `offset`, of a file with `total` bytes.
-    fn is_rest(&self, offset: u64, total: Option<u64>) -> bool {
-        let end = self.last.checked_add(1);
-        self.first == offset
-            && self.first <= self.last
-            && [self.total, total].into_iter().flatten().all(|total| end == Some(total))
+    /// Bytes in all, if it is all that is missing behind `offset`, of a file with `total` bytes. Of a file of which nobody knows
+    /// how long it is, anything could be missing.
+    fn total_if_rest(&self, offset: u64, total: Option<u64>) -> Option<u64> {
+        let end = self.last.checked_add(1)?;
+        let whole = self.total.or(total)?;
+        let is_rest = self.first == offset && self.first <= self.last;
+        (is_rest && whole == end && total.is_none_or(|total| total == end)).then_some(end)
     }
 }
 
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_plan_meets_every_reply() {
-        use Verdict::{Append, Discard, Fail, NotModified, Restart};
+        use Verdict::{Discard, Fail, NotModified, Restart};
         let known = validators(Some("\"a\""), None);
         let plans = [
             Plan::Fresh,
@@ -180,7 +187,7 @@ mod tests {
             (200, [Restart, Restart, Restart]),
             (203, [Restart, Restart, Restart]),
             (204, [Fail, Fail, Fail]),
-            (206, [Fail, Discard, Append]),
+            (206, [Fail, Discard, Verdict::Append { total: 20 }]),
             (304, [Fail, NotModified, Fail]),
             (404, [Fail, Fail, Fail]),
             (412, [Fail, Discard, Discard]),
@@ -195,10 +202,11 @@ mod tests {
 
     #[test]
     fn only_the_missing_bytes_of_the_same_version_are_appended() {
-        let plan = Plan::Resume { offset: 10, total: Some(20), validators: validators(Some("\"a\""), None) };
+        let resume = |total| Plan::Resume { offset: 10, total, validators: validators(Some("\"a\""), None) };
+        let plan = resume(Some(20));
         for (range, etag, expected) in [
-            ("bytes 10-19/20", "\"a\"", Verdict::Append),
-            ("bytes 10-19/*", "\"a\"", Verdict::Append),
+            ("bytes 10-19/20", "\"a\"", Verdict::Append { total: 20 }),
+            ("bytes 10-19/*", "\"a\"", Verdict::Append { total: 20 }),
             ("bytes 10-29/30", "\"a\"", Verdict::Discard),
             ("bytes 10-14/*", "\"a\"", Verdict::Discard),
             ("bytes 10-19/20", "\"b\"", Verdict::Discard),
@@ -215,6 +223,14 @@ mod tests {
             assert_eq!(found, expected, "{range} {etag}");
         }
         assert_eq!(judge(&plan, 206, &HeaderMap::new()), Verdict::Discard);
+        for (range, expected) in [
+            ("bytes 10-29/30", Verdict::Append { total: 30 }),
+            ("bytes 10-28/30", Verdict::Discard),
+            ("bytes 10-29/*", Verdict::Discard),
+        ] {
+            let found = judge(&resume(None), 206, &headers(&[(CONTENT_RANGE, range), (ETAG, "\"a\"")]));
+            assert_eq!(found, expected, "{range} of a file of unknown length");
+        }
     }
 
     #[test]

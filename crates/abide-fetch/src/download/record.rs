@@ -77,7 +77,7 @@ impl Record {
     pub(super) fn write(&self, folder: &Folder) -> Result<(), DownloadError> {
         let path = folder.record_path();
         let text = doing("writing", &path, serde_json::to_vec(self).map_err(io::Error::from))?;
-        write_whole(&folder.notes_dir, &path, &text)
+        write_whole(&path, &text)
     }
 
     pub(super) fn saved(&self, folder: &Folder, status: u16, resumed_from: u64) -> Saved {

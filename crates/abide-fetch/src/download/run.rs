@@ -1,6 +1,7 @@
 //! One run of a download: ask, judge the reply, stream, and again if that can help.
 
 use super::disk::on_disk;
+use super::folder::Folder;
 use super::part::{Notes, Part};
 use super::plan::{Plan, Validators, Verdict, judge};
 use super::record::Record;
@@ -30,6 +31,14 @@ pub(super) struct Run<'a> {
     pub(super) progress: &'a mut (dyn FnMut(Progress) + Send),
 }
 
+/// What earlier runs left.
+pub(super) enum Found {
+    /// Nothing: there is no part, and no record.
+    Nothing(Folder),
+    /// A part, which may be empty, and the record of a file that is as it was recorded.
+    Something(Box<Part>, Option<Record>),
+}
+
 /// How a stream ended: the part as it now is on disk, and what broke it off.
 struct Streamed {
     part: Part,
@@ -38,21 +47,31 @@ struct Streamed {
 
 impl Run<'_> {
     /// Asks until the file is there, trying again will not help, or only later. A part of no use is removed.
-    pub(super) async fn passes(
-        mut self,
-        part: Part,
-        mut record: Option<Record>,
-    ) -> Result<Downloaded, DownloadError> {
+    pub(super) async fn passes(mut self, found: Found) -> Result<Downloaded, DownloadError> {
+        let (part, mut record, mut first) = match found {
+            Found::Nothing(folder) => {
+                let (part, reply) = self.ask_while_opening(folder).await?;
+                (part, None, Some((Plan::Fresh, reply)))
+            }
+            Found::Something(part, record) => (*part, record, None),
+        };
         let mut resumed_from = part.len();
         let mut part = part.asked_for_by(self.download.asked_by.clone());
-        let mut stream_failures = 0;
+        let (mut stream_failures, mut broken_by) = (0, None);
         let mut has_discarded = false;
         loop {
             if part.notes().whole.is_some() {
                 return finalize(on_disk(move || part.finish(resumed_from))).await.map(Downloaded::Saved);
             }
-            let plan = Plan::of(&part, record.as_ref());
-            let reply = match self.ask(&plan).await {
+            let (plan, reply) = match first.take() {
+                Some(asked) => asked,
+                None => {
+                    let plan = Plan::of(&part, record.as_ref());
+                    let reply = self.ask(&plan).await;
+                    (plan, reply)
+                }
+            };
+            let reply = match reply {
                 Ok(reply) => reply,
                 Err(error) => return give_up(part, error).await,
             };
@@ -66,15 +85,19 @@ impl Run<'_> {
                     part = on_disk(move || part.clear()).await?;
                     continue;
                 }
+                // The file broke off, and only the rest of it is what the server cannot give.
+                Verdict::Discard if let Some(error) = broken_by.take() => {
+                    return on_disk(move || part.clear()).await.and(Err(error));
+                }
                 Verdict::Discard | Verdict::Fail => return give_up(part, reply.status_error().into()).await,
-                Verdict::Append => part,
-                Verdict::Restart => match self.notes(&reply) {
-                    Ok(notes) => {
-                        resumed_from = 0;
-                        on_disk(move || part.restart(notes)).await?
-                    }
-                    Err(error) => return give_up(part, error).await,
-                },
+                Verdict::Append { total } => {
+                    part.is_to_have(total);
+                    part
+                }
+                Verdict::Restart => {
+                    resumed_from = 0;
+                    begin(part, self.notes(&reply)).await?
+                }
             };
             let streaming = tracing::info_span!(target: "fetch", "stream", bytes = Empty);
             let streamed = self.stream(part, reply).instrument(streaming.clone()).await?;
@@ -86,17 +109,30 @@ impl Run<'_> {
                     return finalize(finish).await.map(Downloaded::Saved);
                 }
                 Some(error) if stream_failures < STREAM_RETRIES && error.is_worth_resuming() => {
-                    stream_failures += 1
+                    stream_failures += 1;
+                    broken_by = Some(error);
                 }
                 Some(error) => return give_up(part, error).await,
             }
         }
     }
 
+    /// Makes the part of a new download while its host is asked: the host's place is not kept waiting for the disk. If the
+    /// part cannot be made, or another attempt has it, what was asked for is not waited for.
+    async fn ask_while_opening(
+        &mut self,
+        folder: Folder,
+    ) -> Result<(Part, Result<Reply, DownloadError>), DownloadError> {
+        let url = self.download.url.clone();
+        let opening = on_disk(move || Part::open(&folder, &url));
+        tokio::try_join!(opening, async { Ok(self.ask(&Plan::Fresh).await) })
+    }
+
     async fn ask(&mut self, plan: &Plan) -> Result<Reply, DownloadError> {
         let ask = Ask {
             headers: plan.headers(),
-            bytes_max: self.download.bytes_max.saturating_sub(plan.offset()),
+            bytes_max: self.download.bytes_max,
+            bytes_before: plan.offset(),
             total_ms: self.download.total_ms,
             resolver: self.download.resolver.clone(),
             ..Ask::file(self.download.url.clone())
@@ -184,13 +220,25 @@ fn missing(announced: Option<u64>, received: u64, reply: &Reply) -> Option<Downl
     (announced != received).then(|| FetchError::Cut { host, announced, received }.into())
 }
 
+/// Makes the part that of the file of which `notes` are known, if it is what was wanted.
+async fn begin(mut part: Part, notes: Result<Notes, DownloadError>) -> Result<Part, DownloadError> {
+    let notes = match notes {
+        Ok(notes) => notes,
+        Err(error) => return give_up(part, error).await,
+    };
+    let comes_at_once = notes.total.is_some_and(|total| part.has_room_for_all(total));
+    part.begin(notes);
+    // The host's place is not kept waiting for the disk with what is written in one go.
+    if comes_at_once { Ok(part) } else { on_disk(move || part.emptied()).await }
+}
+
 /// Puts the file in its place, in a span of its own.
 async fn finalize<T>(work: impl Future<Output = T>) -> T {
     work.instrument(tracing::info_span!(target: "fetch", "finalize")).await
 }
 
 /// Ends a run without a file. The part stays for the next run if there may be one.
-async fn give_up(part: Part, error: DownloadError) -> Result<Downloaded, DownloadError> {
+async fn give_up<T>(part: Part, error: DownloadError) -> Result<T, DownloadError> {
     match error.reason().class() {
         Class::Retryable | Class::Done => {}
         Class::Final | Class::Skipped => on_disk(move || part.remove()).await?,

@@ -173,6 +173,84 @@ async fn the_bound_counts_what_was_there_before() {
     assert_eq!(server.requests()[1].header("range"), Some("bytes=600-"));
 }
 
+/// A body of unknown length that breaks off, of a file with a tag.
+fn chunked_and_broken(body: &[u8]) -> Act {
+    let start = head(200, &[("ETag", "\"v1\""), ("Transfer-Encoding", "chunked")]);
+    let chunk = [format!("{:x}\r\n", body.len()).as_bytes(), body, b"\r\n"].concat();
+    Act::RawThenReset([start, chunk].concat())
+}
+
+#[tokio::test]
+async fn a_server_that_sends_all_again_is_within_the_bound_of_all() {
+    let body = bytes(1_000);
+    let whole = {
+        let served = body.clone();
+        move |_: &Request| reply(200, &[("ETag", "\"v2\"")], &served)
+    };
+    let chunked = {
+        let served = body.clone();
+        move |_: &Request| {
+            let start = head(200, &[("Transfer-Encoding", "chunked")]);
+            let chunk = [b"3e8\r\n", served.as_slice(), b"\r\n0\r\n\r\n"].concat();
+            Act::Raw([start, chunk].concat())
+        }
+    };
+    let answers: [Script; 2] = [Box::new(whole), Box::new(chunked)];
+    for answer in answers {
+        let (count, start) = (AtomicUsize::new(0), body[..600].to_vec());
+        let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
+            0 => chunked_and_broken(&start),
+            _ => answer(request),
+        });
+        let case = Case::new();
+        let download = Download { bytes_max: 1_000, ..case.of(server.url("/a")) };
+        let found = saved(download.run(&case.world.fetcher).await);
+        assert_eq!((found.sha256, found.resumed_from), (sha256(&body), 0));
+        assert_eq!(server.requests()[1].header("range"), Some("bytes=600-"));
+    }
+}
+
+#[tokio::test]
+async fn the_rest_must_be_as_long_as_the_server_says() {
+    let body = bytes(10_000);
+    let (served, count) = (body.clone(), AtomicUsize::new(0));
+    let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => chunked_and_broken(&served[..4_000]),
+        // It says how much it has, not how much it sends, and ends in good order too early.
+        1 => {
+            let range = ("Content-Range", "bytes 4000-9999/10000");
+            let start = head(206, &[("ETag", "\"v1\""), range, ("Transfer-Encoding", "chunked")]);
+            let chunk = [b"a\r\n", &served[4_000..4_010], b"\r\n0\r\n\r\n"].concat();
+            Act::Raw([start, chunk].concat())
+        }
+        _ => ranged(request, &served, "\"v1\""),
+    });
+    let case = Case::new();
+    let error = case.run(server.url("/a")).await.unwrap_err();
+    assert_eq!((error.reason(), error.retry()), (Reason::SizeMismatch, RetryWish::ByPolicy), "{error:?}");
+    assert!(case.files().is_empty());
+    let found = saved(case.run(server.url("/a")).await);
+    assert_eq!((found.sha256, found.resumed_from), (sha256(&body), 4_010));
+}
+
+#[tokio::test]
+async fn a_server_that_breaks_off_and_knows_no_ranges_may_be_asked_again() {
+    let body = bytes(10_000);
+    let (served, asked) = (body.clone(), AtomicUsize::new(0));
+    let server =
+        Server::start(move |request| match (request.header("range"), asked.fetch_add(1, Ordering::SeqCst)) {
+            (Some(_), _) => reply(416, &[], b""),
+            (None, ..5) => cut(reply(200, &[("ETag", "\"v1\"")], &served), 4_000),
+            (None, _) => reply(200, &[("ETag", "\"v1\"")], &served),
+        });
+    let case = Case::new();
+    for _ in 0..2 {
+        let error = case.run(server.url("/a")).await.unwrap_err();
+        assert_eq!((error.reason(), error.retry()), (Reason::SizeMismatch, RetryWish::ByPolicy), "{error:?}");
+    }
+    assert_eq!(saved(case.run(server.url("/a")).await).sha256, sha256(&body));
+}
+
 #[tokio::test]
 async fn a_download_that_is_stopped_keeps_what_it_has() {
     let body = bytes(3_000_000);
@@ -233,16 +311,20 @@ async fn a_download_that_dies_without_a_word_has_kept_what_came_slowly() {
 async fn two_attempts_never_write_one_part() {
     let server = Server::start(|_| Act::RawThenHold(head(200, &[("Content-Length", "10")])));
     let case = Case::new();
-    let (fetcher, url) = (case.world.fetcher.clone(), server.url("/a"));
-    let download = case.of(url.clone());
-    let first = tokio::spawn(async move { download.run(&fetcher).await });
-    while server.requests().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    let error = case.run(url).await.unwrap_err();
+    let attempt = || {
+        let (download, fetcher) = (case.of(server.url("/a")), case.world.fetcher.clone());
+        tokio::spawn(async move { download.run(&fetcher).await })
+    };
+    let (mut one, mut other) = (attempt(), attempt());
+    let (ended, at_it) = tokio::select! {
+        ended = &mut one => (ended, other),
+        ended = &mut other => (ended, one),
+    };
+    let error = ended.unwrap().unwrap_err();
     assert!(matches!(error, DownloadError::Busy { .. }), "{error:?}");
     assert_eq!((error.reason(), error.retry()), (Reason::DownloadError, RetryWish::ByPolicy));
-    first.abort();
+    assert!(!at_it.is_finished());
+    at_it.abort();
 }
 
 #[tokio::test]
