@@ -294,9 +294,11 @@ fn pin(turn: &mut Turn<'_>, name: &str, nth: u64, at: BTreeMap<String, EntityId>
     if at.len() > ITEMS_PER_CALL {
         return Err(No::TooMany(at.len()).into());
     }
-    let is_under_way = collection.changing.is_some() && collection.by_hand == nth;
-    turn.prefetch(at.keys().filter(|_| is_under_way).map(|path| format!("{}{path}", files_key(name))))?;
-    for (path, at) in at.into_iter().filter(|_| is_under_way) {
+    if collection.changing.is_none() || collection.by_hand != nth {
+        return Ok(Reply::Done);
+    }
+    turn.prefetch(at.keys().map(|path| format!("{}{path}", files_key(name))))?;
+    for (path, at) in at {
         let row = format!("{}{path}", files_key(name));
         if let Some(file) = turn.get::<SourceFile>(&row)?.filter(|file| file.at.is_none()) {
             turn.put(&row, &SourceFile { at: Some(at), ..file })?;
@@ -310,14 +312,14 @@ fn end(turn: &mut Turn<'_>, name: &str, nth: u64, is_done: bool) -> Result<Reply
     let Some(change) = collection.changing.take_if(|_| collection.by_hand == nth) else {
         return Ok(Reply::Done);
     };
-    turn.prefetch(
-        change.sources().iter().filter(|_| is_done).map(|path| format!("{}{path}", files_key(name))),
-    )?;
-    for path in change.sources().iter().filter(|_| is_done) {
-        let row = format!("{}{path}", files_key(name));
-        if let Some(mut file) = turn.get::<SourceFile>(&row)? {
-            change.remember(&mut file);
-            turn.put(&row, &file)?;
+    if is_done {
+        turn.prefetch(change.sources().iter().map(|path| format!("{}{path}", files_key(name))))?;
+        for path in change.sources() {
+            let row = format!("{}{path}", files_key(name));
+            if let Some(mut file) = turn.get::<SourceFile>(&row)? {
+                change.remember(&mut file);
+                turn.put(&row, &file)?;
+            }
         }
     }
     turn.put(&key(name), &collection)?;

@@ -3,7 +3,7 @@
 use abide_core::name::AlarmName;
 use abide_core::row::{Row, RowWrite, prefix_end, successor};
 use abide_core::time::Time;
-use abide_store::read::{Got, Want};
+use abide_store::read::{Got, Want, first_key};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
@@ -36,7 +36,7 @@ impl RowCache {
     #[must_use]
     pub fn of_nothing() -> RowCache {
         let mut cache = RowCache { alarms_known: true, ..RowCache::default() };
-        cache.covered.insert(String::new(), None);
+        cache.cover(String::new(), None);
         cache
     }
 
@@ -111,7 +111,9 @@ impl RowCache {
 
     /// Overlays a turn's own alarm.
     pub fn write_alarm(&mut self, name: &AlarmName, at: Option<Time>) {
-        self.alarms.insert(name.clone(), at);
+        if self.alarms.insert(name.clone(), at).is_none() {
+            self.bytes += name.as_str().len() + ROW_COST;
+        }
     }
 
     /// Takes in what was loaded. What the cache knows already is newer and stays.
@@ -126,7 +128,7 @@ impl RowCache {
                 }
             }
             (Want::Scan { prefix, from, .. }, Got::Scan { rows, end }) => {
-                let start = from.as_ref().map_or(prefix, |from| from.max(prefix)).clone();
+                let start = first_key(prefix, from.as_deref()).to_owned();
                 let stop = match rows.last() {
                     _ if end => prefix_end(prefix),
                     Some((last, _)) => Some(successor(last)),
@@ -141,7 +143,9 @@ impl RowCache {
                 self.cover(start, stop);
             }
             (Want::Alarm(name), Got::Alarm(at)) => {
-                self.alarms.entry(name.clone()).or_insert(at);
+                if !self.alarms.contains_key(name) {
+                    self.write_alarm(name, at);
+                }
             }
             (Want::Row(_) | Want::Scan { .. } | Want::Alarm(_), _) => {
                 unreachable!("a store answers each want in kind")
@@ -210,13 +214,20 @@ impl RowCache {
             .collect();
         for first in swallowed {
             let past = self.covered.remove(&first).flatten();
+            self.bytes -= stretch_bytes(&first, past.as_deref());
             end = match (end, past) {
                 (Some(end), Some(past)) => Some(end.max(past)),
                 (_, None) | (None, _) => None,
             };
         }
+        self.bytes += stretch_bytes(&start, end.as_deref());
         self.covered.insert(start, end);
     }
+}
+
+/// Memory of a stretch that is known.
+fn stretch_bytes(start: &str, end: Option<&str>) -> usize {
+    start.len() + end.map_or(0, str::len) + ROW_COST
 }
 
 /// How far a stretch of rows is known.
@@ -228,17 +239,8 @@ pub enum Known {
     UpTo(String),
 }
 
-/// Memory beside the bytes of a row: nodes, pointers, counts.
+/// Memory beside the bytes of a row, a stretch or an alarm: nodes, pointers, counts.
 const ROW_COST: usize = 96;
-
-/// The first key of a scan.
-#[must_use]
-pub fn scan_start(prefix: &str, after: Option<&str>) -> String {
-    match after {
-        Some(after) if after >= prefix => successor(after),
-        Some(_) | None => prefix.to_owned(),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -259,7 +261,7 @@ mod tests {
         match want {
             Want::Row(key) => Got::Row(store.get(key).cloned()),
             Want::Scan { prefix, from, limit } => {
-                let start = from.as_ref().map_or(prefix, |from| from.max(prefix)).clone();
+                let start = first_key(prefix, from.as_deref()).to_owned();
                 let mut found = store.range(start..).filter(|(key, _)| key.starts_with(prefix));
                 let rows: Vec<_> = found.by_ref().take(*limit).map(|(k, r)| (k.clone(), r.clone())).collect();
                 Got::Scan { rows, end: found.next().is_none() }
@@ -303,6 +305,25 @@ mod tests {
                 check(&cache, &truth, &mut seed);
             }
         }
+    }
+
+    /// What is written, loaded and known not to be there is counted, and not counted any more when it is replaced.
+    #[test]
+    fn bytes_are_counted() {
+        let mut cache = RowCache::default();
+        let empty = |prefix: String| {
+            (Want::Scan { prefix, from: None, limit: 1 }, Got::Scan { rows: Vec::new(), end: true })
+        };
+        for n in 0..1_000 {
+            let (want, got) = empty(format!("kids/{n:06}/"));
+            cache.merge(&want, got);
+            cache.write_alarm(&AlarmName::new(format!("alarm-{n}")).unwrap(), None);
+        }
+        assert!(cache.bytes() > 2_000 * ROW_COST, "{}", cache.bytes());
+        let (want, got) = empty("kids/".to_owned());
+        let alarms = cache.bytes() - 1_000 * stretch_bytes("kids/000000/", Some("kids/0000000"));
+        cache.merge(&want, got);
+        assert_eq!(cache.bytes(), alarms + stretch_bytes("kids/", Some("kids0")));
     }
 
     fn check(cache: &RowCache, truth: &BTreeMap<String, Row>, seed: &mut Seed) {

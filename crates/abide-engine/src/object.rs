@@ -56,7 +56,8 @@ pub trait Object: Send + Sync + 'static {
         Err(TurnError::Unexpected("entries of logs").into())
     }
 
-    /// Keys of rows that the event's turn will read: they are loaded together with the object.
+    /// Keys of rows that the event's turn will read: they are loaded together with the object, or, if that is in memory, with
+    /// the first row of its that is not.
     fn prefetch(&self, _event: &Event) -> Vec<String> {
         Vec::new()
     }
@@ -150,7 +151,7 @@ pub struct Refused {
 pub trait Handler: Send + Sync {
     /// Runs one event. The reply counts for calls only.
     fn run(&self, turn: &mut Turn<'_>, event: &Event) -> Result<Reply, Stop>;
-    /// Keys to load together with the object.
+    /// Keys to load together with the object, or with the first row that a turn misses.
     fn prefetch(&self, event: &Event) -> Vec<String>;
     /// Who may call it.
     fn exposure(&self) -> Exposure;

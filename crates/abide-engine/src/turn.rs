@@ -1,6 +1,6 @@
 //! The turn: what a handler sees of its object and what it may change.
 
-use crate::cache::{Known, Lookup, RowCache, scan_start};
+use crate::cache::{Known, Lookup, RowCache};
 use crate::halt::{Miss, ReadHalt, TurnError};
 use crate::record::{self, Record};
 use abide_core::commit::{AlarmWrite, Commit, Ending, FollowWrite, Outgoing, TicketWrite};
@@ -11,11 +11,11 @@ use abide_core::limits::{LOG_ENTRY_BYTES, ROW_KEY_BYTES, SCAN_ROWS, VALUE_BYTES,
 use abide_core::log::Seq;
 use abide_core::name::{AlarmName, UniqueKey};
 use abide_core::object::{Incarnation, ObjectKey};
-use abide_core::row::{Row, RowWrite, prefix_end};
+use abide_core::row::{Row, RowWrite, prefix_end, successor};
 use abide_core::seed::{Seed, one_way};
 use abide_core::ticket::{Resolution, Ticket};
 use abide_core::time::Time;
-use abide_store::read::Want;
+use abide_store::read::{Want, first_key};
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,8 +106,8 @@ impl<'a> Turn<'a> {
         row.map(|row| record::decode(key, row)).transpose().map_err(ReadHalt::Failed)
     }
 
-    /// Sees to it that these rows are in memory, all of them by one load. Reading them one by one would be a miss each, and
-    /// a run of the handler each: a turn that reads many rows by their keys says so first.
+    /// Sees to it that these rows are in memory, a thousand by one load. Reading them one by one would be a miss each, and a
+    /// run of the handler each: a turn that reads many rows by their keys says so first.
     pub fn prefetch(&mut self, keys: impl IntoIterator<Item = String>) -> Result<(), ReadHalt> {
         let is_unknown =
             |key: &String| !self.rows.contains_key(key) && matches!(self.cache.row(key), Lookup::Unknown);
@@ -115,7 +115,7 @@ impl<'a> Turn<'a> {
         if unknown.is_empty() {
             return Ok(());
         }
-        self.missed.extend(unknown.into_iter().map(Want::Row));
+        self.missed.extend(unknown.into_iter().take(SCAN_ROWS).map(Want::Row));
         Err(ReadHalt::Miss(Miss(())))
     }
 
@@ -127,20 +127,21 @@ impl<'a> Turn<'a> {
         limit: usize,
     ) -> Result<Vec<(String, R)>, ReadHalt> {
         within("rows in one scan", SCAN_ROWS, limit).map_err(|over| ReadHalt::Failed(over.into()))?;
-        let start = scan_start(prefix, after);
+        let behind = after.map(successor);
+        let start = first_key(prefix, behind.as_deref());
         let end = prefix_end(prefix);
-        if end.as_deref().is_some_and(|end| end <= start.as_str()) {
+        if end.as_deref().is_some_and(|end| end <= start) {
             return Ok(Vec::new());
         }
-        let (known_rows, known) = self.cache.known_rows(&start, end.as_deref());
+        let (known_rows, known) = self.cache.known_rows(start, end.as_deref());
         let known_to = match &known {
             Known::Whole => end.as_deref(),
             Known::UpTo(key) => Some(key.as_str()),
         };
-        let within = known_to.map_or(Bound::Unbounded, Bound::Excluded);
+        let up_to = known_to.map_or(Bound::Unbounded, Bound::Excluded);
         let written = match known_to {
-            Some(known_to) if known_to <= start.as_str() => None,
-            Some(_) | None => Some(self.rows.range::<str, _>((Bound::Included(start.as_str()), within))),
+            Some(known_to) if known_to <= start => None,
+            Some(_) | None => Some(self.rows.range::<str, _>((Bound::Included(start), up_to))),
         };
         let found: Vec<(&String, &Row)> =
             overlaid(known_rows, written.into_iter().flatten()).take(limit).collect();

@@ -207,8 +207,6 @@ impl Object for Blobs {
     }
 
     fn message(&self, turn: &mut Turn<'_>, from: Option<&Sender>, message: ToBlobs) -> Result<(), Halt<No>> {
-        let all = [&message.named, &message.held, &message.dropped].into_iter().flatten();
-        turn.prefetch(all.map(|cid| key(*cid)))?;
         for cid in message.named {
             let key = key(cid);
             let blob: Blob = turn.get(&key)?.unwrap_or_default();
@@ -301,7 +299,6 @@ fn kept(turn: &mut Turn<'_>, cid: ContentId, generation: u32) -> Result<(), Halt
 /// were deleted.
 fn touch(turn: &mut Turn<'_>, cids: Vec<ContentId>) -> Result<Vec<ContentId>, Halt<No>> {
     let (now, mut deleted) = (turn.now(), Vec::new());
-    turn.prefetch(cids.iter().map(|cid| key(*cid)))?;
     for cid in cids {
         let key = key(cid);
         let Some(blob) = turn.get::<Blob>(&key)? else { continue };

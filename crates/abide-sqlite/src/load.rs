@@ -11,7 +11,7 @@ use abide_core::object::{Incarnation, Life, ObjectKey, Version};
 use abide_core::row::{Row, prefix_end};
 use abide_core::ticket::Ticket;
 use abide_core::time::Time;
-use abide_store::read::{Got, Header, Load, Loaded, Want};
+use abide_store::read::{Got, Header, Load, Loaded, Want, first_key};
 use rusqlite::types::Value;
 
 const HEADER: &str =
@@ -62,7 +62,7 @@ impl Snapshot<'_> {
     }
 
     fn scan(&self, life: Incarnation, prefix: &str, from: Option<&str>, limit: usize) -> Outcome<Got> {
-        let from = from.map_or(prefix, |from| from.max(prefix));
+        let from = first_key(prefix, from);
         let end = prefix_end(prefix).map_or(Value::Blob(Vec::new()), Value::Text);
         let one_more = at_most(limit).saturating_add(1);
         let mut rows = self.db.all(SCAN, (life.0, from, end, one_more), |row| {

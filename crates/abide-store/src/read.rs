@@ -191,6 +191,12 @@ pub enum Want {
     Alarm(AlarmName),
 }
 
+/// The first key that a scan of `prefix` from `from` on could find.
+#[must_use]
+pub fn first_key<'a>(prefix: &'a str, from: Option<&'a str>) -> &'a str {
+    from.map_or(prefix, |from| from.max(prefix))
+}
+
 /// An object as it was in one snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {

@@ -148,8 +148,8 @@ pub(super) const PATCHES: &[Patch] = &[
     Patch {
         name: "deliver past messages that wait in the store",
         file: "crates/abide-engine/src/machine/deliver.rs",
-        find: "} else if may_be_others {",
-        replace: "} else if may_be_others && message.id.0 == 0 {",
+        find: "Stored { after: None, .. } if may_be_others => {",
+        replace: "Stored { after: None, .. } if may_be_others && message.id.0 == 0 => {",
         catcher: MANY,
     },
     Patch {

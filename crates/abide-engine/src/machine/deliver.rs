@@ -1,7 +1,7 @@
 //! Events arrive: calls, messages, alarms, entries find their object's slot.
 
 use super::io::{CallId, Notice, Output};
-use super::slot::{CallKey, Came, Delivery, Origin, SlotId};
+use super::slot::{CallKey, Came, Delivery, Origin, SlotId, Stored};
 use super::timers::ReadFor;
 use super::{Machine, Phase};
 use crate::call::{Call, CallError};
@@ -71,21 +71,23 @@ impl Machine {
         let id = self.slots.open(&message.to);
         let may_be_others = !self.options.alone || self.finds_inboxes();
         let slot = self.slots.get(id);
-        if slot.stored.reading && self.options.alone {
-            slot.stored.came.keep(message);
-        } else if slot.stored.reading {
+        match slot.stored {
+            Stored { reading: true, .. } if self.options.alone => {
+                slot.stored.came.keep(message, slot.held.len());
+            }
             // One that another engine committed before it may be neither on the page nor known here.
-            slot.stored.came = Came::Unknown;
-        } else if slot.stored.after.is_some() {
+            Stored { reading: true, .. } => slot.stored.came = Came::Unknown,
             // The next page has it.
-        } else if may_be_others {
+            Stored { after: Some(_), .. } => {}
             // Messages that came before this one may wait in the store, and they run first.
-            slot.stored.after = Some(MessageId(0));
-            self.enqueue_slot(id);
-        } else if slot.held.len() >= INBOX_MESSAGES {
-            slot.stored.after = Some(MessageId(message.id.0 - 1));
-        } else {
-            self.hold(id, message);
+            Stored { after: None, .. } if may_be_others => {
+                slot.stored.after = Some(MessageId(0));
+                self.enqueue_slot(id);
+            }
+            Stored { after: None, .. } if slot.held.len() >= INBOX_MESSAGES => {
+                slot.stored.after = Some(MessageId(message.id.0 - 1));
+            }
+            Stored { after: None, .. } => self.hold(id, message),
         }
     }
 

@@ -23,7 +23,8 @@ impl Machine {
         });
         let load = Load { object: slot.object.clone(), wants: wants.clone(), reply_for };
         let token = self.read(ReadFor::Load { slot: id, wants }, Read::Load(load));
-        self.slots.get(id).loading = Some(token);
+        let slot = self.slots.get(id);
+        (slot.loading, slot.loaded_for_first) = (Some(token), true);
     }
 
     pub(super) fn answered(&mut self, token: ReadToken, result: Result<Answer, StoreError>) {
@@ -117,21 +118,25 @@ impl Machine {
                 slot.cache = cache;
             }
             Some(_) if wants.is_empty() => {}
-            Some(head) if fits(loaded.header.as_ref(), &head, slot.has_commits_under_way()) => {}
+            Some(head) if fits(loaded.header.as_ref(), &head) => {}
             Some(_) => {
-                // Somebody else moved the object. If commits or checks are under way they will be refused, and that starts
-                // afresh; a turn on newer rows must not run behind them, or it would be run again with them.
+                // Somebody else moved the object. Commits or checks that are under way will be refused, and that starts
+                // afresh; until then the event waits. On newer rows it would only be run again with them, and these rows
+                // cannot be taken: it would ask for them again and again.
                 if slot.pending.is_empty() {
                     slot.forget();
+                    self.enqueue_slot(id);
                 }
-                self.enqueue_slot(id);
                 return;
             }
         }
         if loaded.header.is_some() {
+            let before = slot.cache.bytes();
             for (want, got) in wants.iter().zip(loaded.got) {
                 slot.cache.merge(want, got);
             }
+            let grown = slot.cache.bytes().saturating_sub(before);
+            self.timetable.memory_grew(grown);
         }
         self.settle_key(id, loaded.kept);
         self.enqueue_slot(id);
@@ -161,14 +166,16 @@ impl Machine {
 
 /// Whether a snapshot's rows may be taken into a slot whose next turn names `head`: the snapshot is that very version, or
 /// one before it. Then all that was committed since is this machine's, whether it is durable by now or not, and the cache has
-/// it: the snapshot was asked for after the cache began.
-fn fits(header: Option<&Header>, head: &Head, commits_under_way: bool) -> bool {
+/// it: the snapshot was asked for after the cache began. No turn runs while a load is under way, so `head` is what it was when
+/// the load was asked for. And of an object that does not exist, or whose first commit is under way, everything is known and
+/// nothing is asked for: if one of the two is of no object and the other is not, somebody else began or ended it.
+fn fits(header: Option<&Header>, head: &Head) -> bool {
     match (header, head.fence) {
         (Some(header), Fence::At { incarnation, version, by }) => {
             let is_before = header.version < version;
             header.incarnation == incarnation && (is_before || (header.version == version && header.by == by))
         }
         (None, Fence::Absent { .. }) => true,
-        (Some(_), Fence::Absent { .. }) | (None, Fence::At { .. }) => commits_under_way,
+        (Some(_), Fence::Absent { .. }) | (None, Fence::At { .. }) => false,
     }
 }

@@ -180,6 +180,7 @@ impl Machine {
         self.do_what_is_due();
         let mut left = turns;
         while left > 0
+            && !self.timetable.memory_grew_much(self.options.cache_bytes)
             && let Some(id) = self.ready.pop_front()
         {
             self.slots.get(id).queued = false;
@@ -323,14 +324,14 @@ impl Machine {
         if due {
             self.slots.drop_idle(usize::MAX);
         }
-        if self.timetable.count_turns_for_tidy() {
+        if self.timetable.memory_look_due(self.options.cache_bytes) {
             let mut over = self.slots.bytes().saturating_sub(self.options.cache_bytes);
             // The first look at one that was used only says so.
             for _ in 0..2 {
                 over -= self.slots.drop_idle(over).min(over);
             }
             if over > 0 {
-                self.slots.shed(over);
+                self.slots.mark_for_shedding(over);
             }
         }
     }

@@ -358,6 +358,7 @@ impl Machine {
         }
         again.extend(waiting.into_iter().filter(|delivery| matches!(delivery.origin, Origin::Call { .. })));
         for delivery in &mut again {
+            delivery.misses = 0;
             if let Origin::Call { key: Some(key), .. } = &mut delivery.origin {
                 key.is_new = false;
             }

@@ -187,10 +187,10 @@ impl Default for Came {
 }
 
 impl Came {
-    /// Keeps one, if those before it are known and there is room.
-    pub(super) fn keep(&mut self, message: Message) {
+    /// Keeps one, if those before it are known and there is room beside so many others.
+    pub(super) fn keep(&mut self, message: Message, others: usize) {
         match self {
-            Came::Known(kept) if kept.len() < INBOX_MESSAGES => kept.push(message),
+            Came::Known(kept) if others + kept.len() < INBOX_MESSAGES => kept.push(message),
             Came::Known(_) | Came::Unknown => *self = Came::Unknown,
         }
     }
@@ -227,6 +227,8 @@ pub(super) struct Slot {
     pub(super) queued: bool,
     /// Used since the last look for what can be dropped.
     pub(super) touched: bool,
+    /// What was loaded last is for the first event, which has not run on it yet.
+    pub(super) loaded_for_first: bool,
     /// Its rows are too many to be kept: they are dropped before the next event, when all of them are in the store.
     pub(super) sheds: bool,
 }
@@ -247,6 +249,7 @@ impl Slot {
             following: Following::default(),
             queued: false,
             touched: true,
+            loaded_for_first: false,
             sheds: false,
         }
     }
@@ -281,9 +284,8 @@ impl Slot {
 
     /// Drops rows that are too many to be kept, if nothing needs them. False if that has to wait.
     pub(super) fn shed(&mut self) -> bool {
-        // A turn that misses keeps what was loaded for it. An object that does not exist has no rows, and that is known.
-        let is_needed = self.events.front().is_some_and(|first| first.misses > 0)
-            || !self.head.is_some_and(|head| head.exists());
+        // An object that does not exist has no rows, and that is known.
+        let is_needed = self.loaded_for_first || !self.head.is_some_and(|head| head.exists());
         if !self.sheds || is_needed {
             return true;
         }
@@ -339,6 +341,8 @@ impl Slot {
     pub(super) fn forget(&mut self) {
         self.head = None;
         self.cache = RowCache::default();
+        self.loaded_for_first = false;
+        self.sheds = false;
         self.loading = None;
         for delivery in &mut self.events {
             if let Origin::Call { key: Some(key), .. } = &mut delivery.origin {
@@ -347,7 +351,8 @@ impl Slot {
         }
     }
 
-    /// Puts pending turns from the `from`-th on back where they came from, in order, to be run again.
+    /// Puts pending turns from the `from`-th on back where they came from, in order. They and those behind them run as if for
+    /// the first time, because what was loaded for them is forgotten.
     pub(super) fn rerun_from(&mut self, from: usize) {
         let again: Vec<Pending> = self.pending.drain(from..).collect();
         for mut pending in again.into_iter().rev() {
@@ -359,6 +364,9 @@ impl Slot {
                 }
             }
             self.events.push_front(pending.delivery);
+        }
+        for delivery in &mut self.events {
+            delivery.misses = 0;
         }
     }
 }
@@ -442,9 +450,11 @@ impl Slots {
         dropped
     }
 
-    /// Has those that hold most drop their rows as soon as they can, until `over` bytes are dropped.
-    pub(super) fn shed(&mut self, over: usize) {
-        let mut slots: Vec<&mut Slot> = self.slots.iter_mut().flatten().collect();
+    /// Has those that hold most drop their rows as soon as they can, until that makes `over` bytes. Rows that take less room
+    /// than the slot around them stay: reading them again costs more than they do.
+    pub(super) fn mark_for_shedding(&mut self, over: usize) {
+        let is_worth_it = |slot: &&mut Slot| slot.cache.bytes() > SLOT_BYTES;
+        let mut slots: Vec<&mut Slot> = self.slots.iter_mut().flatten().filter(is_worth_it).collect();
         slots.sort_unstable_by_key(|slot| std::cmp::Reverse(slot.cache.bytes()));
         let mut left = over;
         for slot in slots {

@@ -17,8 +17,10 @@ const ALARMS_HELD: usize = 4_000;
 const SLOTS_BUSY: usize = 4_000;
 /// How often idle objects are looked for.
 const TIDY_MS: i64 = 30_000;
-/// Runs of the machine between two looks at how much memory is used.
-const TIDY_RUNS: u32 = 256;
+/// Runs of the machine between two looks at how much memory is used, if it does not grow.
+const MEMORY_RUNS: u32 = 256;
+/// By which part of what it may be memory grows between two looks.
+const MEMORY_PART: usize = 8;
 
 /// What a read is for.
 #[derive(Debug)]
@@ -61,7 +63,9 @@ pub(super) struct Timetable {
     alarms: Option<AlarmPass>,
     inboxes: Option<Pass>,
     followers: Option<Pass>,
+    /// Runs of the machine, and bytes taken into memory, since the last look at how much it is.
     runs: u32,
+    grown: usize,
 }
 
 /// A pass over all due alarms.
@@ -103,9 +107,24 @@ impl Timetable {
         }
     }
 
-    pub(super) fn count_turns_for_tidy(&mut self) -> bool {
-        self.runs = (self.runs + 1) % TIDY_RUNS;
-        self.runs == 0
+    /// Objects hold so many bytes more.
+    pub(super) fn memory_grew(&mut self, bytes: usize) {
+        self.grown = self.grown.saturating_add(bytes);
+    }
+
+    /// Whether that is so much that it must be looked at, if it may be `bound` bytes.
+    pub(super) const fn memory_grew_much(&self, bound: usize) -> bool {
+        self.grown > bound / MEMORY_PART
+    }
+
+    /// The machine ran once more. Whether it is time to look at how much memory is used, if that may be `bound` bytes.
+    pub(super) fn memory_look_due(&mut self, bound: usize) -> bool {
+        self.runs += 1;
+        let is_due = self.runs >= MEMORY_RUNS || self.memory_grew_much(bound);
+        if is_due {
+            (self.runs, self.grown) = (0, 0);
+        }
+        is_due
     }
 
     pub(super) fn alarm(&mut self, at: Option<Time>) {

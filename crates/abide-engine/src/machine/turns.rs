@@ -4,6 +4,7 @@ use super::Machine;
 use super::io::{Notice, Output};
 use super::settle::WriteFor;
 use super::slot::{CallKey, Delivery, Origin, Pending, SlotId, Then};
+use crate::cache::Lookup;
 use crate::call::CallError;
 use crate::halt::TurnError;
 use crate::meter::TurnEnd;
@@ -115,6 +116,7 @@ impl Machine {
                 continue;
             }
             let delivery = slot.events.pop_front().expect("there is a first event");
+            slot.loaded_for_first = false;
             if matches!(delivery.origin, Origin::Call { .. }) {
                 slot.calls -= 1;
             }
@@ -150,6 +152,11 @@ impl Machine {
                     let misses = delivery.misses;
                     return self.turn_failed(id, delivery, TurnError::TooManyMisses(misses).into());
                 }
+                let wants = if delivery.misses == 1 {
+                    self.with_prefetched(id, wants, handler.prefetch(&delivery.event))
+                } else {
+                    wants
+                };
                 let slot = self.slots.get(id);
                 if matches!(delivery.origin, Origin::Call { .. }) {
                     slot.calls += 1;
@@ -163,6 +170,20 @@ impl Machine {
             }
             Ran::Through(Err(error)) => self.turn_failed(id, delivery, error),
         }
+    }
+
+    /// What a turn missed first, with the rows that its kind would have had loaded for it if nothing were in memory.
+    fn with_prefetched(&mut self, id: SlotId, missed: Vec<Want>, keys: Vec<String>) -> Vec<Want> {
+        let cache = &self.slots.get(id).cache;
+        let is_unknown = |key: &String| matches!(cache.row(key), Lookup::Unknown);
+        let unknown = keys.into_iter().filter(is_unknown).map(Want::Row);
+        let mut wants = missed;
+        for want in unknown {
+            if !wants.contains(&want) {
+                wants.push(want);
+            }
+        }
+        wants
     }
 
     fn run_handler(&mut self, id: SlotId, handler: &Arc<dyn Handler>, delivery: &Delivery) -> Ran {
@@ -208,7 +229,11 @@ impl Machine {
         }
         let by = commit.by;
         let next_life = self.next_life_of_object();
-        self.slots.get(id).advance(&commit, by, next_life);
+        let slot = self.slots.get(id);
+        let before = slot.cache.bytes();
+        slot.advance(&commit, by, next_life);
+        let grown = slot.cache.bytes().saturating_sub(before);
+        self.timetable.memory_grew(grown);
         let token = self.write(WriteFor::Turn(id), Write::Commit(Box::new(commit)));
         let then = Then::Commit { token, reply };
         self.slots.get(id).await_store(delivery, then);

@@ -1,7 +1,10 @@
 //! A busy object does not hold up the others, memory stays bounded, and a large object costs no more than a small one.
 
 use crate::objects::{Do, Puppet};
+use abide_core::event::Event;
+use abide_engine::object::NoRefusal;
 use abide_engine::testing::{World, minute};
+use abide_engine::{Answer, Halt, Nothing, Object, Turn};
 use serde_json::Value;
 
 #[test]
@@ -55,7 +58,7 @@ fn cold(rows: usize, cache_bytes: usize) -> World {
 }
 
 #[test]
-fn rows_that_a_turn_says_it_will_read_come_by_one_load() {
+fn rows_that_a_turn_says_it_will_read_come_together() {
     let keys = || (0..500).map(|n| format!("row/{:06}", 7 * n));
     let read = |announce: Vec<Do>| {
         let mut world = cold(4_000, usize::MAX);
@@ -67,6 +70,59 @@ fn rows_that_a_turn_says_it_will_read_come_by_one_load() {
     // The header, then the rows.
     assert_eq!(read(vec![Do::Prefetch(keys().chain(keys()).collect())]), 2);
     assert_eq!(read(Vec::new()), 501);
+    // A thousand at a time.
+    let many: Vec<String> = (0..3_500).map(|n| format!("row/{n:06}")).collect();
+    assert_eq!(read(vec![Do::Prefetch(many)]), 5);
+}
+
+/// An object whose calls name the rows that they read.
+struct Shelf;
+
+impl Object for Shelf {
+    const KIND: &'static str = "shelf";
+    type Call = Vec<String>;
+    type Reply = usize;
+    type Message = Nothing;
+    type Refusal = NoRefusal;
+
+    /// Puts rows that are not there, and counts those that are.
+    fn call(&self, turn: &mut Turn<'_>, keys: Vec<String>) -> Result<Answer<usize>, Halt<NoRefusal>> {
+        let mut found = 0;
+        for key in &keys {
+            match turn.get::<String>(key)? {
+                Some(_) => found += 1,
+                None => turn.put(key, &"x".repeat(100))?,
+            }
+        }
+        Ok(found.into())
+    }
+
+    fn prefetch(&self, event: &Event) -> Vec<String> {
+        match event {
+            Event::Call { body } => body.decode().unwrap_or_default(),
+            Event::Message { .. } | Event::Alarm { .. } | Event::Outcome(_) | Event::Entries { .. } => {
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[test]
+fn what_an_event_names_comes_by_one_load_whatever_is_in_memory() {
+    for memory in [usize::MAX, 50_000] {
+        let mut world = World::new().with_memory_of(memory);
+        world.object(Shelf);
+        let keys = |n: usize| (0..50).map(|row| format!("row/{:06}", 50 * n + row)).collect::<Vec<_>>();
+        for n in 0..40 {
+            assert_eq!(world.call::<usize>("shelf/a", &keys(n)).unwrap(), 0);
+        }
+        world.crash();
+        for n in 0..40 {
+            let before = world.store_verbs();
+            assert_eq!(world.call::<usize>("shelf/a", &keys(n)).unwrap(), 50);
+            assert_eq!(world.store_verbs() - before, 1, "loads for the turn number {n} with {memory} bytes");
+        }
+    }
 }
 
 #[test]
@@ -86,6 +142,24 @@ fn rows_of_an_object_that_is_never_idle_leave_memory() {
     let sum = world.commits().iter().filter(|commit| commit.rows.len() == 1).count();
     assert_eq!(sum, 4_000);
     assert_eq!(world.call::<Value>("puppet/a", &Do::Add("row/000005".into(), 1)).unwrap(), Value::from(2));
+}
+
+#[test]
+fn memory_is_looked_at_when_it_grows_however_few_turns_that_takes() {
+    const KEPT: usize = 1_000_000;
+    const ROW: usize = 200_000;
+    let mut world = World::new().with_memory_of(KEPT);
+    world.object(Puppet);
+    let key = |n: usize| format!("row/{n:02}");
+    for n in 0..40 {
+        world.call::<Value>("puppet/a", &Do::Put(key(n), Value::from("x".repeat(ROW)))).unwrap();
+        assert!(world.memory().1 <= 2 * KEPT, "{} bytes when {n} are written", world.memory().1);
+    }
+    world.crash();
+    for n in 0..40 {
+        world.call::<Value>("puppet/a", &Do::Get(key(n))).unwrap();
+        assert!(world.memory().1 <= 2 * KEPT, "{} bytes when {n} are read", world.memory().1);
+    }
 }
 
 /// Verbs asked of the store, rows read and rows written by one turn on one row of a cold object with this many rows.

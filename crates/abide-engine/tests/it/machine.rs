@@ -88,11 +88,15 @@ impl Desk {
 
     /// The same, which runs so many jobs at a time.
     fn with_slots(store: MemoryStore, slots: usize) -> Desk {
+        Desk::with_options(store, slots, MachineOptions::default())
+    }
+
+    fn with_options(store: MemoryStore, slots: usize, options: MachineOptions) -> Desk {
         let mut registry = Registry::new();
         registry.object(Puppet).unwrap();
         registry.worker("q", "work", slots, |job: JobContext| async move { done(&job.attempt()) }).unwrap();
         Desk {
-            machine: Machine::new(MachineOptions::default(), registry, Box::new(NoWitness), 1),
+            machine: Machine::new(options, registry, Box::new(NoWitness), 1),
             store,
             now: Time(1_000_000),
             trouble: None,
@@ -328,6 +332,23 @@ fn messages_that_come_while_others_are_read_are_not_read_one_by_one() {
     assert!(pages <= 3, "{pages} pages");
     assert_eq!(desk.count(is_turn_for_message), INBOX_MESSAGES + 1 + pages);
     assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn a_run_ends_when_it_has_made_memory_grow_by_much() {
+    let options = MachineOptions { cache_bytes: 1_000_000, ..MachineOptions::default() };
+    let mut desk = Desk::with_options(MemoryStore::new(), 2, options);
+    desk.give(Input::Start { crashed: None });
+    desk.runs.clear();
+    for id in 0..40 {
+        let body = Json::encode(&Do::Put(format!("row/{id}"), "x".repeat(100_000).into())).unwrap();
+        let call = Call { object: format!("puppet/{id}").parse().unwrap(), body, key: None };
+        desk.machine.input(Input::Call(CallId(id), call, None), desk.now);
+    }
+    desk.settle();
+    let turns = |run: &Vec<&str>| run.iter().filter(|kind| **kind == "commit").count();
+    assert_eq!(desk.runs.iter().map(turns).sum::<usize>(), 40);
+    assert!(desk.runs.iter().all(|run| turns(run) <= 2), "{:?}", desk.runs);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod fairness;
 mod faults;
 mod machine;
 mod objects;
+mod orders;
 mod schema;
 mod threads;
 mod turns;

@@ -281,8 +281,9 @@ fn write(
     to: To<'_>,
 ) -> Result<Answer<Reply>, Halt<No>> {
     let mut left = events.len();
-    for other in others {
-        let key = format!("wait/{other}");
+    let key_of = |other: &String| format!("wait/{other}");
+    turn.prefetch(others.iter().map(key_of))?;
+    for key in others.iter().map(key_of) {
         if let Some(mut wait) = turn.get::<Wait>(&key)? {
             wait.then.push(session.clone());
             turn.put(&key, &wait)?;

@@ -1,7 +1,7 @@
 //! The reading verbs about objects and their events, and the one place that gives each read to its verb.
 
 use super::state::State;
-use crate::read::{Answer, FollowPage, Got, Header, Load, Loaded, LogPage, Read, Timers, Want};
+use crate::read::{Answer, FollowPage, Got, Header, Load, Loaded, LogPage, Read, Timers, Want, first_key};
 use abide_core::log::{LogEntry, PageBytes, Seq};
 use abide_core::object::{Incarnation, ObjectKey};
 use abide_core::time::{Time, earliest};
@@ -67,10 +67,10 @@ impl State {
                 Got::Alarm(life.and_then(|life| self.alarms.get(life, name)).map(|alarm| alarm.at))
             }
             Want::Scan { prefix, from, limit } => {
-                let from = from.as_ref().map_or(prefix, |from| from.max(prefix));
+                let from = first_key(prefix, from.as_deref());
                 let mut rest = rows
                     .into_iter()
-                    .flat_map(|rows| rows.range::<str, _>((Bound::Included(from.as_str()), Bound::Unbounded)))
+                    .flat_map(|rows| rows.range::<str, _>((Bound::Included(from), Bound::Unbounded)))
                     .take_while(|(key, _)| key.starts_with(prefix.as_str()));
                 let rows = rest.by_ref().take(*limit).map(|(key, row)| (key.clone(), row.clone())).collect();
                 Got::Scan { rows, end: rest.next().is_none() }
