@@ -313,21 +313,19 @@ fn clear(turn: &mut Turn<'_>) -> Result<(), TurnError> {
 
 fn queue(turn: &mut Turn<'_>, page: Page) -> Result<QueueAnswer, Halt<No>> {
     let limit = page.limit.unwrap_or(PAGE_ITEMS).clamp(1, PAGE_ITEMS);
-    let last_beyond = match page.newest {
-        Some(newest) => items::tally(turn)?.before_newest(newest),
-        None => None,
-    };
+    let tally = items::tally(turn)?;
+    let last_beyond = page.newest.and_then(|newest| tally.before_newest(newest));
     let found = items::page(turn, page.after.max(last_beyond), limit)?;
     let is_full = found.len() == limit;
     let (mut queue, mut bytes, mut next) = (Vec::new(), 0, None);
     for Placed { place, item } in found {
         bytes += item.bytes();
         queue.push(item.into());
-        if bytes >= PAGE_BYTES {
-            next = Some(place);
+        let is_heavy = bytes >= PAGE_BYTES;
+        next = Some(place).filter(|place| (is_full || is_heavy) && !tally.is_last(*place));
+        if is_heavy {
             break;
         }
-        next = is_full.then_some(place);
     }
     Ok(QueueAnswer { queue, next })
 }

@@ -35,6 +35,11 @@ impl Tally {
         place.0 > self.given - KEPT_NEWEST
     }
 
+    /// Whether no item comes after this one: the newest is never trimmed.
+    pub(crate) fn is_last(&self, place: Place) -> bool {
+        place.0 >= self.given
+    }
+
     /// The newest item that is not among the newest, if there are so many.
     pub(crate) fn last_beyond(&self) -> Option<Place> {
         (self.given > KEPT_NEWEST).then_some(Place(self.given - KEPT_NEWEST))

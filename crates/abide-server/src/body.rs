@@ -1,6 +1,7 @@
 //! Request bodies: read whole within a bound of bytes and time, then decoded.
 
 use crate::app::App;
+use crate::arriving::GivenUp;
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use abide_core::json::Json;
@@ -110,6 +111,10 @@ async fn read(mut body: Body, app: &App, bound: usize, remedy: &str) -> Result<S
             let message = format!("the body is larger than {bound} bytes: {remedy}");
             return Err(ApiError::new(ErrorCode::TooLarge, message));
         }
+        Ok(Err(Unread::GivenUp)) => {
+            let message = "the body came too slowly while others waited for a connection: send it again";
+            return Err(ApiError::new(ErrorCode::RequestTimeout, message).closing());
+        }
         Ok(Err(Unread::Broken(reason))) => {
             return Err(ApiError::bad(format!("the body broke off: {reason}")));
         }
@@ -124,6 +129,7 @@ async fn read(mut body: Body, app: &App, bound: usize, remedy: &str) -> Result<S
 /// Why a body was not read to its end.
 enum Unread {
     TooLarge,
+    GivenUp,
     Broken(String),
 }
 
@@ -134,7 +140,10 @@ async fn read_whole(body: &mut Body, bound: usize) -> Result<Vec<u8>, Unread> {
     }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| Unread::Broken(error.to_string()))?;
+        let frame = frame.map_err(|error| match error.into_inner() {
+            error if error.is::<GivenUp>() => Unread::GivenUp,
+            error => Unread::Broken(error.to_string()),
+        })?;
         if let Ok(data) = frame.into_data() {
             if bytes.len() + data.len() > bound {
                 return Err(Unread::TooLarge);

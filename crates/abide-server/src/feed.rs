@@ -3,6 +3,7 @@
 //! One task listens to the engine and fills the ring. A reader holds a number and nothing else, so a slow one costs
 //! nothing: when what it wants has left the ring, it is told to start anew.
 
+use abide_core::name::{Kind, QueueName};
 use abide_core::object::ObjectKey;
 use abide_core::time::Time;
 use abide_engine::{Change, Changes};
@@ -68,9 +69,9 @@ pub(crate) enum Page {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     /// Of jobs and queues.
-    pub(crate) queue: Option<String>,
+    pub(crate) queue: Option<QueueName>,
     /// Of jobs or of objects.
-    pub(crate) kind: Option<String>,
+    pub(crate) kind: Option<Kind>,
     /// One object.
     pub(crate) object: Option<ObjectKey>,
 }
@@ -85,8 +86,8 @@ impl Filter {
             }
             Change::DeadGone { .. } => (None, None, None),
         };
-        self.queue.as_deref().is_none_or(|wanted| queue == Some(wanted))
-            && self.kind.as_deref().is_none_or(|wanted| kind == Some(wanted))
+        self.queue.as_ref().is_none_or(|wanted| queue == Some(wanted.as_str()))
+            && self.kind.as_ref().is_none_or(|wanted| kind == Some(wanted.as_str()))
             && self.object.as_ref().is_none_or(|wanted| object == Some(wanted))
     }
 }
@@ -243,7 +244,7 @@ mod tests {
         let start = feed.head();
         push(&feed, vec![paused("a"), paused("b"), Change::DeadGone { id: DeadId(1) }]);
         push(&feed, vec![paused("c")]);
-        let only_b = Filter { queue: Some("b".into()), ..Filter::default() };
+        let only_b = Filter { queue: Some(QueueName::trusted("b")), ..Filter::default() };
         assert_eq!(queues(&feed, start, &only_b).await.0, ["b"]);
         let (all, after) = queues(&feed, start, &Filter::default()).await;
         assert_eq!(all.len(), 4);

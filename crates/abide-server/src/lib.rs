@@ -10,6 +10,7 @@ mod access;
 #[cfg(test)]
 mod add_a_route;
 mod app;
+mod arriving;
 mod backup;
 mod body;
 mod code;

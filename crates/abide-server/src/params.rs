@@ -2,6 +2,7 @@
 
 use crate::app::App;
 use crate::error::ApiError;
+use abide_core::object::ObjectKey;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
@@ -23,4 +24,14 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Params<T> {
             ))),
         }
     }
+}
+
+/// The object that the parameter `name` names by kind and name.
+pub(crate) fn object(name: &str, text: &str) -> Result<ObjectKey, ApiError> {
+    if !text.contains('/') {
+        let message =
+            format!("{name} is {text:?}: name an object by kind and name, such as coordinator/main");
+        return Err(ApiError::bad(message));
+    }
+    text.parse().map_err(|error| ApiError::from(error).within(name))
 }

@@ -1,8 +1,11 @@
 //! Places for connections: a bounded number, and when all are taken, those that only wait for a next request make room.
 //!
 //! Clients keep connections for later. As many as a server has places for would otherwise keep everybody else out until
-//! they have been idle for too long.
+//! they have been idle for too long. Where nobody is idle, those go whose body hardly comes: while there is room, they may
+//! take their time.
 
+use crate::arriving::{Arrival, Arriving};
+use hyper::Request;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,6 +41,7 @@ struct Guest {
     has_been_served: AtomicBool,
     is_asked: AtomicBool,
     leave: Notify,
+    body: Arc<Arrival>,
 }
 
 /// A place that is taken, until it is dropped.
@@ -81,6 +85,7 @@ impl Places {
             has_been_served: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
             leave: Notify::new(),
+            body: Arc::default(),
         });
         let mut guests = self.guests();
         guests.came += 1;
@@ -90,14 +95,27 @@ impl Places {
         Place { number, guest, places: Arc::clone(self), _permit: permit }
     }
 
-    /// Asks some who have no request under way to leave, the first comers first, and gives them time to.
+    /// Asks some to leave and gives them time to: those who have no request under way, or else those whose request hardly
+    /// comes.
     async fn ask_back(&self) {
-        let idle = |guest: &&Arc<Guest>| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
-        for guest in self.guests().by_number.values().filter(idle).take(self.asked_at_a_time) {
-            guest.is_asked.store(true, Ordering::Relaxed);
-            guest.leave.notify_one();
+        let is_idle = |guest: &Guest| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
+        if !self.ask_of(is_idle) {
+            // Also one that was asked, if it began a request nevertheless.
+            self.ask_of(|guest| guest.body.is_slow());
         }
         tokio::time::sleep(ASKED).await;
+    }
+
+    /// Asks the first comers among some to leave; whether there were any.
+    fn ask_of(&self, is_one: impl Fn(&Guest) -> bool) -> bool {
+        let (guests, mut asked) = (self.guests(), false);
+        for guest in guests.by_number.values().filter(|guest| is_one(guest)).take(self.asked_at_a_time) {
+            asked = true;
+            guest.is_asked.store(true, Ordering::Relaxed);
+            guest.body.give_up();
+            guest.leave.notify_one();
+        }
+        asked
     }
 
     fn guests(&self) -> MutexGuard<'_, Guests> {
@@ -138,6 +156,11 @@ impl Drop for Place {
 }
 
 impl Bell {
+    /// A request of the connection whose body is watched.
+    pub(crate) fn watching<B>(&self, request: Request<B>) -> Request<Arriving<B>> {
+        request.map(|body| Arriving::new(body, Arc::clone(&self.0.body)))
+    }
+
     /// Runs `serving` as a request of the connection.
     pub(crate) async fn during<T>(self, serving: impl Future<Output = T>) -> T {
         self.0.is_served.store(true, Ordering::Relaxed);

@@ -32,7 +32,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What clients may take of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections at a time; the next ones wait, and those that are idle make room for them. Sockets of the sync protocol
+    /// Connections at a time; the next ones wait, and those that are idle, or whose body hardly comes, make room for them. Sockets of the sync protocol
     /// are counted apart.
     pub connections: usize,
     /// Of these, requests that wait for something to happen: polls of workers, tickets, tails of logs.
@@ -139,7 +139,7 @@ fn connection(
         tracing::debug!(target: "http", %error, "a connection stays without TCP_NODELAY");
     }
     let (service, bell) = (TowerToHyperService::new(router), place.bell());
-    let serve = service_fn(move |request| bell.clone().during(service.call(request)));
+    let serve = service_fn(move |request| bell.clone().during(service.call(bell.watching(request))));
     let connection = http1::Builder::new()
         .timer(LookedAt)
         .header_read_timeout(arrives)

@@ -3,7 +3,7 @@
 use crate::world::{
     MAIN, counts, idle_world, item, noting, process_count, queue, status, submit, submit_batch, tags, world,
 };
-use abide_coordinator::{Call, Change, PROCESS, Page, ProcessorResult, QUEUE, QueueAnswer, Status};
+use abide_coordinator::{Call, Change, PROCESS, Page, Place, ProcessorResult, QUEUE, QueueAnswer, Status};
 use abide_engine::testing::second;
 use abide_engine::worker::done;
 use serde_json::{Value, json};
@@ -164,6 +164,16 @@ fn a_long_queue_is_read_in_pages() {
         }
     }
     assert_eq!(read.len(), 2_500);
+    for (limit, after, newest, is_last) in [
+        (100, 2_400, None, true),
+        (100, 2_399, None, false),
+        (1_000, 0, Some(100), true),
+        (1, 0, Some(2), false),
+    ] {
+        let page = Page { after: Some(Place(after)), newest, limit: Some(limit) };
+        let answer: QueueAnswer = world.call(MAIN, &Call::Queue(page)).unwrap();
+        assert_eq!((answer.queue.is_empty(), answer.next.is_none()), (false, is_last), "{page:?}");
+    }
     read.sort();
     read.dedup();
     assert_eq!(read.len(), 2_500);

@@ -9,6 +9,7 @@ use crate::path::At;
 use crate::role::Role;
 use crate::route::Routes;
 use crate::routes::objects::Key;
+use abide_coordinator::limits::PAGE_ITEMS;
 use abide_coordinator::{Call, Invalid, Page, Processor, ProcessorCall, ResultBy, calls};
 use abide_core::json::Json as JsonText;
 use abide_core::name::IdempotencyKey;
@@ -80,6 +81,12 @@ async fn status(State(app): State<App>, At(name): At<String>) -> Answered {
 }
 
 async fn queue(State(app): State<App>, At(name): At<String>, Params(page): Params<Page>) -> Answered {
+    for (name, given) in [("limit", page.limit), ("newest", page.newest.map(|newest| newest as usize))] {
+        if let Some(given) = given.filter(|given| !(1..=PAGE_ITEMS).contains(given)) {
+            let message = format!("{name} is {given}: ask for 1 to {PAGE_ITEMS} items at a time");
+            return Err(ApiError::bad(message).into());
+        }
+    }
     ask(&app, &name, &Call::Queue(page)).await
 }
 

@@ -6,11 +6,11 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::feed::{Cursor, Entry, Filter, Page};
 use crate::hidden::is_owned;
-use crate::params::Params;
+use crate::params::{self, Params};
 use crate::role::Role;
 use crate::route::Routes;
 use abide_core::job::{AttemptWord, JobId, JobState};
-use abide_core::name::{JobKind, QueueName};
+use abide_core::name::{JobKind, Kind, QueueName};
 use abide_core::object::{ObjectKey, Version};
 use abide_core::time::Time;
 use abide_engine::Change;
@@ -38,8 +38,8 @@ pub(crate) fn routes() -> Routes {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventParams {
-    queue: Option<String>,
-    kind: Option<String>,
+    queue: Option<QueueName>,
+    kind: Option<Kind>,
     object: Option<String>,
     last_event_id: Option<String>,
 }
@@ -48,6 +48,9 @@ pub(crate) struct EventParams {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ChangeDocument<'a> {
+    Start {
+        at: Time,
+    },
     Job {
         job: JobId,
         queue: &'a QueueName,
@@ -98,14 +101,15 @@ async fn follow(
     credentials: Credentials,
     Params(params): Params<EventParams>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
-    let object = params.object.map(|object| object.parse::<ObjectKey>()).transpose()?;
+    let object = params.object.map(|object| params::object("object", &object)).transpose()?;
     let filter = Filter { queue: params.queue, kind: params.kind, object };
     let feed = app.feed();
     let place = Arc::clone(feed.places()).try_acquire_owned().map_err(|_| {
         ApiError::new(ErrorCode::Overloaded, "as many follow the events as may: close one and ask again")
     })?;
     // A browser repeats the header by itself; a program that begins anew may give the parameter.
-    let header = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let header = headers.get("last-event-id");
+    let header = header.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
     let (cursor, first) = match header.or(params.last_event_id) {
         None => (feed.head(), Some("begin")),
         Some(id) => match feed.cursor(&id) {
@@ -113,8 +117,7 @@ async fn follow(
             None => (feed.head(), Some("reset")),
         },
     };
-    let ready =
-        first.map(|word| Event::default().event(word).id(feed.id(cursor)).data("{}")).into_iter().collect();
+    let ready = first.map(|word| start(&app, word, cursor)).into_iter().collect();
     let reader = Reader { cursor, filter, ready, _place: place, app, credentials };
     let events = stream::unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
@@ -151,11 +154,18 @@ impl Reader {
             }
             Page::Lost(head) => {
                 self.cursor = head;
-                self.ready.push_back(Event::default().event("reset").id(app.feed().id(head)).data("{}"));
+                self.ready.push_back(start(&app, "reset", head));
             }
         }
         self.ready.pop_front()
     }
+}
+
+/// Says that what follows comes after `cursor`, whatever the reader had before.
+fn start(app: &App, word: &str, cursor: Cursor) -> Event {
+    let document = ChangeDocument::Start { at: app.engine().now() };
+    let text = serde_json::to_string(&document).expect("a time can be written as JSON");
+    Event::default().event(word).id(app.feed().id(cursor)).data(text)
 }
 
 fn event(entry: &Entry) -> Event {

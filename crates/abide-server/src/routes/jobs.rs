@@ -7,14 +7,13 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::hidden::{is_closed_to, shown};
 use crate::page;
-use crate::params::Params;
+use crate::params::{self, Params};
 use crate::path::At;
 use crate::sentence::sentence;
 use abide_core::job::{Attempt, JobId, JobState, NewJob};
 use abide_core::json::Json as JsonText;
 use abide_core::limits::{ENQUEUE_ITEMS, LATER_MS, within};
 use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
-use abide_core::object::ObjectKey;
 use abide_core::retry::Backoff;
 use abide_core::time::Time;
 use abide_core::why::Cause;
@@ -171,14 +170,6 @@ fn new_job(text: &JsonText, now: Time) -> Result<NewJob, ApiError> {
     Ok(job)
 }
 
-fn owner(text: &str) -> Result<ObjectKey, ApiError> {
-    if !text.contains('/') {
-        let message = format!("owner is {text:?}: name an object by kind and name, such as coordinator/main");
-        return Err(ApiError::bad(message));
-    }
-    Ok(text.parse()?)
-}
-
 /// Which jobs to list.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -207,7 +198,7 @@ impl ListParams {
             state: self.state,
             queue: self.queue,
             kind: self.kind,
-            owner: self.owner.as_deref().map(owner).transpose()?,
+            owner: self.owner.as_deref().map(|owner| params::object("owner", owner)).transpose()?,
             limit_key: self.limit_key,
             unique_prefix: self.unique_prefix,
             created: range(self.created_from, self.created_until),

@@ -7,7 +7,7 @@ use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::hidden::{may_look_into, shown};
 use crate::page;
-use crate::params::Params;
+use crate::params::{self, Params};
 use crate::path::At;
 use crate::routes::tickets;
 use crate::wait::Wait;
@@ -147,7 +147,7 @@ pub(crate) async fn list(
         }
         return recent(&app, limit).await;
     }
-    let after = params.after.map(|after| after.parse()).transpose()?;
+    let after = params.after.map(|after| params::object("after", &after)).transpose()?;
     let Answer::Objects(objects) = app.read(Read::Objects { kind: params.kind, after, limit }).await? else {
         unreachable!("the store answers about objects in kind")
     };

@@ -66,6 +66,15 @@ fn all_results_of_a_batch_of_a_hundred_can_be_read() {
     assert_eq!((first["queue"].as_array().unwrap().len(), rest["queue"].as_array().unwrap().len()), (60, 40));
     let newest = server.ok("GET /coordinator/main/queue?newest=3", "")["queue"].clone();
     assert_eq!(newest, json!(items[97..]));
+    for (query, is_last) in [("limit=100", true), ("limit=99", false), ("newest=3&limit=3", true)] {
+        let page = server.ok(&format!("GET /coordinator/main/queue?{query}"), "");
+        assert_eq!(page.get("next").is_none(), is_last, "{query}");
+    }
+    for query in ["limit=0", "limit=1001", "newest=0", "newest=5000000"] {
+        let refused = server.ask(&format!("GET /coordinator/main/queue?{query}"), "");
+        let (name, given) = query.split_once('=').unwrap();
+        assert!(refused.status == 400 && refused.body.contains(&format!("{name} is {given}: ")), "{refused}");
+    }
 }
 
 #[test]

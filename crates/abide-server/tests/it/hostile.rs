@@ -178,6 +178,22 @@ fn connections_that_are_kept_for_later_make_room_for_those_who_come() {
 }
 
 #[test]
+fn bodies_that_do_not_come_make_room_for_those_who_come() {
+    // None of them would be given up for its time while this test runs.
+    let bounds = Bounds { connections: 4, waits: 1, readers: 1, arrives: Duration::from_secs(3_600) };
+    let server = Server::within(bounds);
+    let mut half: Vec<_> = (0..4).map(|_| server.client()).collect();
+    for client in &mut half {
+        client.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{").unwrap();
+    }
+    let mut late = server.client();
+    assert_eq!(late.request("GET /health", &[], "").unwrap().status, 200);
+    let reply = half[0].read().unwrap();
+    assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (408, Some("request_timeout")));
+    assert!(reply.body.contains("while others waited"), "{reply}");
+}
+
+#[test]
 fn those_who_wait_leave_room_for_those_who_do_not() {
     let bounds = Bounds { connections: 12, waits: 4, readers: 3, ..Bounds::default() };
     let mut server = Server::within(bounds);

@@ -93,7 +93,13 @@ fn what_nobody_can_mean_is_refused() {
         ("POST /v1/jobs", job(r#""payload":{"x":1e999}"#), "number out of range"),
         ("POST /v1/jobs", job(r#""delay_ms":9223372036854775807"#), "delay_ms is 9223372036854775807"),
         ("POST /v1/jobs", job(r#""run_at":9223372036854775807"#), "run_at is 9223372036854775807"),
-        ("GET /v1/jobs?owner=nobody", String::new(), "name an object by kind and name"),
+        (
+            "GET /v1/jobs?owner=nobody",
+            String::new(),
+            "owner is \\\"nobody\\\": name an object by kind and name",
+        ),
+        ("GET /v1/jobs?owner=a%2F", String::new(), "owner: an object's name"),
+        ("GET /v1/objects?after=zz", String::new(), "after is \\\"zz\\\": name an object by kind and name"),
     ];
     for (line, body, sentence) in cases {
         let reply = server.ask(line, &body);

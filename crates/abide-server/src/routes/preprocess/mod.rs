@@ -37,6 +37,8 @@ pub(crate) fn routes() -> Routes {
     Routes::new()
         .get("/preprocess/health", Anyone, "whether the service is there", health)
         .get("/preprocess/status/{batch}", Read, "how far a batch is", status)
+        .also_get("/preprocess/status", Read, status_of_none)
+        .also_get("/preprocess/status/", Read, status_of_none)
         .post(
             "/preprocess/callback/{batch}/{task}",
             Anyone,
@@ -132,6 +134,11 @@ async fn health(State(app): State<App>) -> Json<Health> {
 
 async fn status(State(app): State<App>, At(batch): At<String>) -> Result<Json<StatusAnswer>, ApiError> {
     status_of(&app, &batch).await.map(Json)
+}
+
+/// Who asks for the status of no batch left out which.
+async fn status_of_none() -> ApiError {
+    ApiError::bad("name a batch: GET /preprocess/status/{batch}")
 }
 
 /// How far a batch is, and what its workers wait for.
