@@ -324,7 +324,8 @@ impl Bucket {
         }
     }
 
-    /// Deletes a blob that nobody writes any more, and what writes of it left that were cut off.
+    /// Deletes a blob that nobody writes any more, and what writes of it left that were cut off. Of a directory it waits for
+    /// the disk.
     pub async fn delete_with_unfinished(&self, key: &Key) -> Result<(), BlobError> {
         self.delete(key).await?;
         if let Place::Directory { root, .. } = &self.0 {

@@ -33,8 +33,8 @@ pub(crate) fn remove_of(file: &Path) {
         let is_of_it =
             |left: &str| is_unfinished(left) && left.split_once('#').is_some_and(|(of, _)| of == name);
         if left.to_str().is_some_and(is_of_it) {
-            // Whoever could not remove it finds it again when it is old.
-            let _ = std::fs::remove_file(entry.path());
+            // One that cannot be removed is found again when it is old.
+            drop(std::fs::remove_file(entry.path()));
         }
     }
 }

@@ -14,13 +14,16 @@ pub struct Bounds {
     pub memory_bytes: u64,
     /// Bytes of the text of one page.
     pub text_bytes: usize,
+    /// Operators of one page of a document, those of a form each time that it is drawn.
+    pub operators: u64,
 }
 
 /// The longest side that a JPEG can have.
 pub(crate) const JPEG_SIDE: u32 = 65_500;
 
 impl Default for Bounds {
-    /// Room for a page of A0 at 600 dpi, in what a worker of 4 GiB can hold.
+    /// Room for a page of A0 at 600 dpi, in what a worker of 4 GiB can hold. As many operators as the largest maps and plans have
+    /// several times over, and as take a minute or two to draw.
     fn default() -> Bounds {
         Bounds {
             file_bytes: 4 << 30,
@@ -28,6 +31,7 @@ impl Default for Bounds {
             pages: 10_000,
             memory_bytes: 3 << 30,
             text_bytes: 4 << 20,
+            operators: 20_000_000,
         }
     }
 }

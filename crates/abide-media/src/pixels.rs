@@ -81,6 +81,12 @@ impl Orientation {
     pub(crate) fn sides(self, width: u32, height: u32) -> (u32, u32) {
         if self.swaps_sides() { (height, width) } else { (width, height) }
     }
+
+    /// The resolution of the upright picture.
+    pub(crate) fn resolution(self, stored: Resolution) -> Resolution {
+        let Resolution { across, down, per } = stored;
+        if self.swaps_sides() { Resolution { across: down, down: across, per } } else { stored }
+    }
 }
 
 impl Raster {

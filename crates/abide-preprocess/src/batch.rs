@@ -224,6 +224,9 @@ impl Batch {
             JobState::Done => match outcome.result.as_ref().map(|result| result.decode::<Ended>()) {
                 Some(Ok(Ended::Exited)) => failed("its worker ended without calling back".to_owned()),
                 Some(Ok(Ended::Failed { reason })) => failed(cut_reason(&reason).to_owned()),
+                Some(Ok(Ended::Hopeless { reason })) => {
+                    TaskEvent::Failed { reason: cut_reason(&reason).to_owned(), retryable: false }
+                }
                 Some(Ok(Ended::NoRoom { reason })) => {
                     TaskEvent::NotNow { reason: cut_reason(&reason).to_owned() }
                 }

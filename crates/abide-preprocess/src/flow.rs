@@ -145,9 +145,9 @@ impl<'a> Flow<'a> {
         let window = self.options.settings_of(self.phases[phase]).batch_size;
         let live = usize::try_from(self.state.counts[phase].live).unwrap_or(usize::MAX);
         let room = window.saturating_sub(live).min(HANDED_PER_TURN);
-        let todo = turn.scan::<bool>(&todo_prefix(phase), None, room)?;
-        let full = todo.len() == HANDED_PER_TURN;
         let prefix = todo_prefix(phase);
+        let todo = turn.scan::<bool>(&prefix, None, room)?;
+        let full = todo.len() == HANDED_PER_TURN;
         let todo: Vec<(String, Place)> = todo
             .into_iter()
             .filter_map(|(key, _)| key.strip_prefix(&prefix).and_then(Place::parse).map(|place| (key, place)))

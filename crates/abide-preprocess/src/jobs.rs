@@ -72,6 +72,11 @@ pub enum Ended {
         /// Why.
         reason: String,
     },
+    /// Not well, and no other attempt would end otherwise.
+    Hopeless {
+        /// Why.
+        reason: String,
+    },
     /// Not well, on a machine that has no room.
     NoRoom {
         /// Why.

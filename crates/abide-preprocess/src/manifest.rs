@@ -138,8 +138,30 @@ fn wrong_path(path: &str) -> Option<String> {
         .then(|| format!("has the logical_path {path:?}, which is not a path below the root of the batch"))
 }
 
+/// The longest end that a name gets: the ref of a last page.
+const LONGEST_END: &str = "-p10000.jpg.ref.json";
+
+/// Whether everything that is made below a stem can have its name.
+fn has_room(stem: &str) -> bool {
+    Key::new(&format!("{stem}{LONGEST_END}")).is_ok()
+}
+
+/// A key whose name is cut so that what is made of it can have names, with digits that follow from the whole name: they are the same
+/// in every batch, and another name has others. None where its folders leave no room at all.
+fn shortened(key: &str) -> Option<String> {
+    let name_at = key.rfind('/').map_or(0, |at| at + 1);
+    let (folders, name) = key.split_at(name_at);
+    // FNV-1a: nobody's secret depends on it, and a number tells two apart that have the same digits.
+    let digits =
+        name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let cuts = name.char_indices().rev().map(|(at, _)| format!("{folders}{}~{digits:08x}", &name[..at]));
+    let mut roomy = cuts.filter(|cut| has_room(&format!("{cut}.0000000")));
+    roomy.next()
+}
+
 /// `a.tif` becomes `a.jpg` and `a.pdf` becomes `a-p0001.jpg` and on, and `a.jpg` becomes `a.jpg.ref.json`; where another file has
-/// or gets such a key, outputs are named after the whole file name, and refs get a number.
+/// or gets such a key, outputs are named after the whole file name, and refs get a number. Names that are too long for such ends
+/// are shortened.
 fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
     for file in files {
         let is_tiff = TiffConversion.takes(file);
@@ -150,17 +172,26 @@ fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
         // A key need not end as the name of its file does.
         let stem = if is_tiff { tiff::stem(&file.r2_key) } else { pdf::stem(&file.r2_key) };
         let stem = stem.unwrap_or(&file.r2_key);
+        let short = shortened(&file.r2_key);
+        // Where nothing can be shortened, what is too long fails when it is put.
+        let fits = |stem: &str| short.is_none() || has_room(stem);
+        let whole = if fits(&file.r2_key) { None } else { short.clone() };
+        let whole = whole.unwrap_or_else(|| file.r2_key.clone());
         let candidates = (1..).map(|n| match n {
             1 => stem.to_owned(),
-            2 => file.r2_key.clone(),
-            n => format!("{}.{n}", file.r2_key),
+            2 => whole.clone(),
+            n if fits(&format!("{whole}.{n}")) => format!("{whole}.{n}"),
+            n => format!("{}.{n}", short.as_ref().unwrap_or(&whole)),
         });
         let free = candidates.into_iter().find(|stem| {
             let pages = format!("{stem}-p");
             let named_so = keys.range(pages.clone()..).take_while(|key| key.starts_with(&pages));
             let is_page = |key: &String| key[pages.len()..].starts_with(|c: char| c.is_ascii_digit());
             let is_taken = |end: &str| keys.contains(&format!("{stem}{end}"));
-            !is_taken(".jpg") && !is_taken(".jpg.ref.json") && !named_so.into_iter().any(is_page)
+            fits(stem)
+                && !is_taken(".jpg")
+                && !is_taken(".jpg.ref.json")
+                && !named_so.into_iter().any(is_page)
         });
         let stem = free.expect("there are more names than files");
         keys.insert(format!("{stem}.jpg"));
@@ -169,11 +200,14 @@ fn name_outputs(files: &mut [ProcessableFile], keys: &mut BTreeSet<String>) {
     }
 }
 
-/// The key of a file's ref, where another file has the usual one.
+/// The key of a file's ref, where another file has the usual one or there can be none.
 fn other_ref(key: &str, keys: &mut BTreeSet<String>) -> Option<String> {
-    if !keys.contains(&usual_ref(key)) {
+    let is_short = Key::new(&usual_ref(key)).is_ok();
+    if is_short && !keys.contains(&usual_ref(key)) {
         return None;
     }
+    let short = shortened(key).filter(|_| !has_room(&format!("{key}.0000000")));
+    let key = short.as_deref().unwrap_or(key);
     let free = (2..).map(|n| usual_ref(&format!("{key}.{n}"))).find(|other| !keys.contains(other));
     let free = free.expect("there are more names than files");
     keys.insert(free.clone());

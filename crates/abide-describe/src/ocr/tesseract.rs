@@ -6,7 +6,8 @@ use crate::limits::{SAID_BYTES, TESSERACT_ASKED, TESSERACT_MEMORY, TESSERACT_WAL
 use abide_llm::Usage;
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -81,11 +82,9 @@ impl Tesseract {
     pub(super) async fn read(&self, image: &Image) -> Result<Reading, OcrError> {
         let not_here =
             |error: io::Error| OcrError::Transient(format!("the image cannot be put aside: {error}"));
-        let mut file = tempfile::Builder::new().prefix("abide-ocr-").tempfile().map_err(not_here)?;
-        file.write_all(&image.bytes).and_then(|()| file.flush()).map_err(not_here)?;
+        let file = put_aside(&image.bytes).map_err(not_here)?;
         let mut child = Command::new(&self.program)
-            .arg(file.path())
-            .args(["stdout", "-l", &self.languages.to_string()])
+            .args(["stdin", "stdout", "-l", &self.languages.to_string()])
             .env_clear()
             .envs(
                 ["PATH", "TESSDATA_PREFIX"]
@@ -94,7 +93,7 @@ impl Tesseract {
             )
             // One image is read on one core: others are read beside it.
             .env("OMP_THREAD_LIMIT", "1")
-            .stdin(Stdio::null())
+            .stdin(file)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true)
@@ -159,6 +158,14 @@ async fn ask(program: &Path, argument: &str) -> Result<String, Unusable> {
     // Older versions list on stderr.
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// A file that has the bytes and no name: whatever ends this process, nothing is left of it.
+fn put_aside(bytes: &[u8]) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 fn confine(child: &Child, wall: Duration) -> rustix::io::Result<()> {

@@ -3,5 +3,5 @@
 case $1 in
     --list-langs) printf 'List of available languages\neng\n' ;;
     --version) echo 'tesseract 0' ;;
-    *) exec /bin/sh "$1" ;;
+    stdin) exec /bin/sh ;;
 esac

@@ -134,6 +134,8 @@ impl Layout {
             other => return Err(MediaError::damaged(format!("its planar configuration is {other}"))),
         };
         let colour = photometric.colour();
+        let orientation = Orientation::new(reader.number(directory, 274)?.unwrap_or(1));
+        let resolution = resolution(reader, directory)?.map(|stored| orientation.resolution(stored));
         let profile = reader.bytes(directory, 34_675, "the ICC profile in bytes", PROFILE_BYTES)?;
         let tables = reader.bytes(directory, 347, "the JPEG tables in bytes", TABLES_BYTES)?;
         let mut layout = Layout {
@@ -152,8 +154,8 @@ impl Layout {
             chunks: Vec::new(),
             bits_reversed: reader.number(directory, 266)? == Some(2),
             jpeg_tables: tables.unwrap_or_default(),
-            orientation: Orientation::new(reader.number(directory, 274)?.unwrap_or(1)),
-            attached: Attached::new(profile, resolution(reader, directory)?, colour),
+            orientation,
+            attached: Attached::new(profile, resolution, colour),
             memory_bytes: 0,
             photometric,
         };

@@ -3,7 +3,7 @@
 use abide_media::{Bounds, JpegSettings, MediaError, probe, tiff_to_jpeg};
 
 use crate::images::make;
-use crate::pdf_writer::{document, write as write_pdf};
+use crate::pdf_writer::{document, stream, write as write_pdf};
 use crate::pdfs::convert as convert_pdf;
 use crate::picture::{picture, target};
 use crate::tiff_writer::{CLASSIC, Flavour, Page, Value, write};
@@ -113,4 +113,58 @@ fn images_that_claim_or_lack_too_much() {
     assert_eq!(make(&jpeg).1.unwrap_err().code(), "too_large");
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(probe(&dir.path().join("absent"), &Bounds::default()).unwrap_err().code(), "io");
+}
+
+/// A form with this content, that names these objects.
+fn form(content: &str, names: &str) -> Vec<u8> {
+    let names = match names {
+        "" => String::new(),
+        names => format!("/Resources << /XObject << {names} >> >>"),
+    };
+    stream(&format!("/Subtype /Form /BBox [0 0 60 60] {names}"), content.as_bytes())
+}
+
+#[test]
+fn forms_that_draw_forms() {
+    let named = |number: usize| format!("/X {number} 0 R");
+    let chain = |levels: usize, times: usize| -> Vec<Vec<u8>> {
+        let drawing = (1..levels).map(|level| form(&"/X Do ".repeat(times), &named(3 + level)));
+        drawing.chain([form("0 0 9 9 re f", "")]).collect()
+    };
+    let page =
+        |content: &str, forms: &[Vec<u8>]| document(60, 60, "/XObject << /X 3 0 R >>", &[content], forms);
+    // Drawn first by one with names that lead nowhere, then by one with names that lead to many.
+    let nameless = "/X Do ".repeat(100);
+    let by_names = [
+        form("/A Do /B Do", "/A 4 0 R /B 5 0 R"),
+        form("/N Do", "/N 6 0 R /X 9 0 R"),
+        form("/N Do", "/N 6 0 R /X 7 0 R"),
+        form(&nameless, ""),
+        form(&nameless, "/X 8 0 R"),
+        form(&nameless, "/X 9 0 R"),
+        form("0 0 9 9 re f", ""),
+    ];
+    let cases = [
+        ("each the next ten times", page("/X Do", &chain(30, 10)), false),
+        ("itself twice", page("/X Do", &[form("/X Do /X Do", "")]), false),
+        ("many times the same", page(&"/X Do ".repeat(1_000), &chain(3, 15)), false),
+        ("by the names of what draws it", page("/X Do", &by_names), false),
+        ("itself once", page("/X Do", &[form("0 0 9 9 re f /X Do", "")]), true),
+        ("each the next once", page("/X Do", &chain(60, 1)), true),
+        ("a few times the same", page(&"/X Do ".repeat(100), &chain(2, 4)), true),
+    ];
+    for (draws, file, is_drawn) in cases {
+        let converted = convert_pdf(&file).1.map(|pages| pages.len()).map_err(|error| error.to_string());
+        match converted {
+            Ok(pages) => assert!(is_drawn && pages == 1, "{draws}"),
+            Err(reason) => {
+                let begins = "the page in operators to draw, with those of its forms each time, is ";
+                let ends = ", more than the 20000000 that are allowed";
+                assert!(
+                    !is_drawn && reason.starts_with(begins) && reason.ends_with(ends),
+                    "{draws}: {reason}"
+                );
+            }
+        }
+    }
 }

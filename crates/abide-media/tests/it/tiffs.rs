@@ -351,7 +351,7 @@ fn pages_orientation_profile_and_resolution() {
     assert_eq!((pages[1].page, pages[1].width, pages[1].height), (2, H, W));
     assert!(likeness(&pages[1].path, &image::imageops::rotate90(&picture)) > 34.0);
     let bytes = std::fs::read(&pages[0].path).unwrap();
-    assert_eq!(bytes[6..18], *b"JFIF\0\x01\x01\x01\x01\x2c\x01\x90", "300 by 400 dots per inch");
+    assert_eq!(bytes[6..18], *b"JFIF\0\x01\x01\x01\x01\x90\x01\x2c", "turned, 400 by 300 dots per inch");
     assert!(bytes.windows(profile.len()).any(|window| window == profile));
 }
 
@@ -370,9 +370,17 @@ fn every_orientation_is_undone() {
         rotate270(&picture),
     ];
     for (orientation, expected) in (1..).zip(expected) {
-        let page =
-            rgb_page(1).with(274, Value::Short(vec![orientation])).strips(H, vec![picture.as_raw().clone()]);
-        check(&format!("orientation {orientation}"), &write(CLASSIC, &[page]), &expected);
+        let page = rgb_page(1)
+            .with(274, Value::Short(vec![orientation]))
+            .with(282, Value::Rational(vec![(200, 1)]))
+            .with(283, Value::Rational(vec![(100, 1)]))
+            .strips(H, vec![picture.as_raw().clone()]);
+        let file = write(CLASSIC, &[page]);
+        check(&format!("orientation {orientation}"), &file, &expected);
+        let (_dir, pages) = convert(&file);
+        let jpeg = std::fs::read(&pages.unwrap()[0].path).unwrap();
+        let dots = if orientation < 5 { [0, 200, 0, 100] } else { [0, 100, 0, 200] };
+        assert_eq!(jpeg[14..18], dots, "dots per inch across and down, orientation {orientation}");
     }
 }
 

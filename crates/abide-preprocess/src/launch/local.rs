@@ -171,21 +171,32 @@ async fn watch(child: &mut Child) -> std::io::Result<(ExitStatus, String)> {
     Ok((status, String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// What the end of a process means.
+/// What the end of a process means. Where its bound says why it ended, what it said last is beside the point, and one that wants
+/// more memory than it gets wants it each time.
 fn judge(status: ExitStatus, said: &str, rooms: Rooms) -> Ended {
-    let last: String =
-        said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("").chars().take(500).collect();
-    let ended = match (status.code(), status.signal()) {
+    let reason = match (status.code(), status.signal()) {
         (Some(0), _) => return Ended::Exited,
-        (Some(code), _) => format!("its worker ended with exit code {code}"),
         (None, Some(SIGXCPU)) => format!("its worker used up its {} s of CPU time", rooms.cpu_seconds),
         (None, Some(SIGABRT)) if said.contains("memory allocation") => {
-            format!("its worker reached its bound of {} MiB of memory", rooms.memory_mb)
+            let reason = format!("its worker reached its bound of {} MiB of memory", rooms.memory_mb);
+            return Ended::Hopeless { reason };
         }
-        (None, Some(SIGSEGV)) => "its worker ended with a fault of memory (SIGSEGV)".to_owned(),
-        (None, Some(SIGKILL)) => "its worker was killed".to_owned(),
-        (None, Some(signal)) => format!("its worker ended by signal {signal}"),
-        (None, None) => "its worker ended".to_owned(),
+        (Some(code), _) => with_last(format!("its worker ended with exit code {code}"), said),
+        (None, Some(SIGSEGV)) => {
+            with_last("its worker ended with a fault of memory (SIGSEGV)".to_owned(), said)
+        }
+        (None, Some(SIGKILL)) => with_last("its worker was killed".to_owned(), said),
+        (None, Some(signal)) => with_last(format!("its worker ended by signal {signal}"), said),
+        (None, None) => with_last("its worker ended".to_owned(), said),
     };
-    Ended::Failed { reason: if last.is_empty() { ended } else { format!("{ended}: {last}") } }
+    Ended::Failed { reason }
+}
+
+/// How a process ended, and what it said last. Notes are how its programmers are to go on.
+fn with_last(ended: String, said: &str) -> String {
+    let tells = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("note: ");
+    match said.lines().rfind(tells) {
+        Some(last) => format!("{ended}: {}", last.chars().take(500).collect::<String>()),
+        None => ended,
+    }
 }

@@ -177,8 +177,8 @@ impl Launching {
 /// What becomes of a launch whose worker cannot be told what to do.
 fn not_told(error: BlobError) -> Run {
     match error {
-        // No launch will ever find another name for it.
-        BlobError::BadKey(error) => Run::Ended(Ended::Failed { reason: error.to_string() }),
+        // No launch and no attempt will ever find another name for it.
+        BlobError::BadKey(error) => Run::Ended(Ended::Hopeless { reason: error.to_string() }),
         error => Run::NotStarted { reason: error.to_string(), rest_ms: None },
     }
 }

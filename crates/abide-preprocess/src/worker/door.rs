@@ -141,7 +141,10 @@ impl<'a> Door<'a> {
                         Which::Archive => archive,
                     };
                     let failed = |reason: String| Trouble::Upload { key: file.key.clone(), reason };
-                    let key = Key::new(&file.key).map_err(|error| failed(error.to_string()))?;
+                    let key = Key::new(&file.key).map_err(|error| Trouble::BadKey {
+                        key: file.key.clone(),
+                        reason: error.to_string(),
+                    })?;
                     let put = bucket.put_file(&key, &file.path, &file.content_type).await;
                     put.map_err(|error| failed(error.to_string()))?;
                 }
@@ -194,7 +197,11 @@ async fn further(
     };
     if !response.status().is_success() {
         let no = Refused::of(response).await;
-        return Err(no.for_upload(&first));
+        // Whoever gives URLs knows every key before it gives the first.
+        return Err(match no.status {
+            StatusCode::BAD_REQUEST => Trouble::BadKey { key: first, reason: no.reason() },
+            _ => no.for_upload(&first),
+        });
     }
     let answer: UploadsAnswer = response.json().await.map_err(|error| failed(because(error)))?;
     if answer.urls.len() == files.len() {

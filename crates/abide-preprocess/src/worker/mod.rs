@@ -56,6 +56,14 @@ pub enum Trouble {
         /// What the bucket says.
         reason: String,
     },
+    /// There can be no blob of that name.
+    #[error("Failed to upload {key}: {reason}")]
+    BadKey {
+        /// Which.
+        key: String,
+        /// Why.
+        reason: String,
+    },
     /// An output could not be put.
     #[error("Failed to upload {key}: {reason}")]
     Upload {
@@ -76,6 +84,8 @@ impl Trouble {
     fn is_retryable(&self) -> bool {
         match self {
             Trouble::Media(error) => error.is_retryable(),
+            // The next attempt would name it the same.
+            Trouble::BadKey { .. } => false,
             Trouble::Download(_)
             | Trouble::NoRoom { .. }
             | Trouble::Upload { .. }
@@ -92,7 +102,11 @@ impl Trouble {
             Trouble::Media(abide_media::MediaError::Io { source, .. }) | Trouble::Machine(source) => {
                 is_full(source).then_some(Hindrance::Machine)
             }
-            Trouble::Media(_) | Trouble::Download(_) | Trouble::Upload { .. } | Trouble::Cdn(_) => None,
+            Trouble::Media(_)
+            | Trouble::Download(_)
+            | Trouble::BadKey { .. }
+            | Trouble::Upload { .. }
+            | Trouble::Cdn(_) => None,
         }
     }
 }

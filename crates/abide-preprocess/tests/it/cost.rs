@@ -8,7 +8,6 @@ use abide_engine::testing::World;
 use abide_preprocess::calls::HaveAnswer;
 use abide_preprocess::limits::FILES_PER_CALL;
 use abide_preprocess::{Call, Options, PhaseSettings};
-
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,6 +37,24 @@ fn one_that_ends_well_did() {
 fn one_that_fails_says_what_it_said_last() {
     let reason = failed(run("echo first >&2; echo no such thing >&2; exit 3", ROOMS));
     assert_eq!(reason, "its worker ended with exit code 3: no such thing");
+    let panics = "echo no such thing >&2; echo 'note: run with more' >&2; echo >&2; exit 3";
+    assert_eq!(failed(run(panics, ROOMS)), "its worker ended with exit code 3: no such thing");
+}
+
+#[test]
+fn one_that_reached_a_bound_says_which_and_no_more() {
+    let failed = |reason: &str| Ended::Failed { reason: reason.to_owned() };
+    let hopeless = |reason: &str| Ended::Hopeless { reason: reason.to_owned() };
+    for (script, expected) in [
+        (
+            "echo memory allocation of 9 bytes failed >&2; echo 'note: run with more' >&2; kill -ABRT $$",
+            hopeless("its worker reached its bound of 256 MiB of memory"),
+        ),
+        ("echo working >&2; kill -XCPU $$", failed("its worker used up its 30 s of CPU time")),
+        ("echo working >&2; kill -KILL $$", failed("its worker was killed: working")),
+    ] {
+        assert_eq!(run(script, ROOMS), Run::Ended(expected), "{script}");
+    }
 }
 
 #[test]

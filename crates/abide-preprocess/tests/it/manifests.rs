@@ -36,6 +36,41 @@ fn outputs_never_take_the_key_of_another_file() {
     assert_eq!(files[0].processing_config, json!({"ocr": true, "cheimarros": false}), "unknown keys survive");
 }
 
+/// The longest names that there may be have results whose names are not too long, and each its own.
+#[test]
+fn outputs_of_long_names_have_names_that_can_be() {
+    let long = "字".repeat(78);
+    let n = "n".repeat(233);
+    let names = [
+        format!("{long}.tif"),
+        format!("{long}.pdf"),
+        format!("{long}.jpg"),
+        format!("{n}a.tiff"),
+        format!("{n}b.tiff"),
+    ];
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    let text = manifest(&named).to_string();
+    let first = read(text.as_bytes(), &message()).unwrap();
+    let outputs: Vec<_> = first.iter().map(|file| file.output_r2_key.clone().unwrap()).collect();
+    for (name, output) in names.iter().zip(&outputs) {
+        let stem = output.strip_suffix(".jpg").unwrap_or(output);
+        let longest = if output.ends_with(".ref.json") {
+            output.clone()
+        } else {
+            format!("{stem}-p10000.jpg.ref.json")
+        };
+        abide_blob::Key::new(&longest).unwrap();
+        let begins: String = format!("staging/b1/{name}").chars().take(60).collect();
+        assert!(output.starts_with(&begins), "{output}");
+    }
+    let different: std::collections::BTreeSet<_> = outputs.iter().collect();
+    assert_eq!(different.len(), outputs.len(), "{outputs:?}");
+    assert!(outputs[0].ends_with(".jpg") && outputs[2].ends_with(".ref.json"), "{outputs:?}");
+    // As in any other batch.
+    let alone = read(manifest(&named[..1]).to_string().as_bytes(), &message()).unwrap();
+    assert_eq!(alone[0].output_r2_key.as_ref(), Some(&outputs[0]));
+}
+
 /// Phases go by names and types of files, and keys may be anything.
 #[test]
 fn outputs_of_files_whose_keys_end_otherwise_have_keys_of_their_own() {
