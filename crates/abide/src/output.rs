@@ -102,6 +102,15 @@ fn is_harmful(c: char) -> bool {
     c.is_control() && c != '\n' && c != '\t' || is_invisible
 }
 
+/// A name in a line: one with a line break in it would go on as a line of ours.
+pub(crate) fn in_a_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
 /// So many of something: `1 error`, `2 errors`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
@@ -154,7 +163,18 @@ pub(crate) fn write_out(bytes: &[u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::{harmless, in_a_line};
+
+    #[test]
+    fn a_name_stays_in_its_line() {
+        for (name, shown) in [
+            ("a b\u{e9}.tif", "a b\u{e9}.tif"),
+            ("a\nfailed: b.tif: gone", "a\\nfailed: b.tif: gone"),
+            ("a\tb\r\u{1b}[2J", "a\\tb\\r\\u{1b}[2J"),
+        ] {
+            assert_eq!(in_a_line(name), shown, "{name:?}");
+        }
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_gets_through() {

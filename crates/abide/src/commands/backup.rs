@@ -1,6 +1,7 @@
 //! `abide backup` and `abide restore`: a copy of the store, and the way back. Bytes of files are beside the store, and are said.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
 
 use abide_links::event::SYNC;
@@ -97,6 +98,10 @@ const NOT_IN_A_COPY: [OwnRow; 1] = [OwnRow { kind: SYNC, key: BACKEND }];
 /// Puts the backup `file` into the data directory.
 pub(crate) fn restore(config: &Config, file: &FilePath, output: Output) -> Result<(), Failure> {
     let data_dir = &config.store.data_dir;
+    if file.is_dir() {
+        let error = ErrorKind::IsADirectory.into();
+        return Err(Failure::Input { path: file.to_owned(), error });
+    }
     let done = abide_sqlite::restore(file, data_dir, &NOT_IN_A_COPY)?;
     let mut text = format!("\u{2713} Restored {} into {}\n", HumanBytes(done.bytes), data_dir.display());
     if Beside::of(config).is_empty() {

@@ -1,5 +1,6 @@
 //! `abide dead`: what used up its attempts.
 
+use abide_core::name::UniqueKey;
 use abide_core::time::Time;
 use abide_store::view::JobView;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<
     let of_letter = |letter: &Letter| {
         [
             letter.id.to_string(),
-            format!("{}/{}", letter.kind, letter.name),
+            cell(&format!("{}/{}", letter.kind, letter.name), 80),
             letter.event.clone(),
             letter.failures.to_string(),
             instant(letter.died_at),
@@ -111,7 +112,7 @@ fn list(config: &Config, lists: &Lists, limit: usize, output: Output) -> Result<
     let of_job = |job: &JobView| {
         [
             format!("job:{}", job.job),
-            job.unique_key.as_ref().map_or_else(|| job.queue.to_string(), ToString::to_string),
+            cell(job.unique_key.as_ref().map_or_else(|| job.queue.as_str(), UniqueKey::as_str), 80),
             job.kind.to_string(),
             job.failures.to_string(),
             instant(job.updated_at),

@@ -1,6 +1,7 @@
 //! `abide doctor`: what could keep the server from working, each with its fix.
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use abide_core::time::{Clock, Time};
 use abide_engine::clock::SystemClock;
 use abide_sqlite::{DataDir, OpenError, SqliteStore};
 use indicatif::HumanBytes;
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::statvfs;
 use serde::Serialize;
 
 use crate::columns::columns;
@@ -100,14 +101,24 @@ fn data_dir(config: &Config) -> Finding {
         let found = format!("{} is not a directory", nearest.display());
         return Finding::wrong(CHECK, found, "give another one with --data-dir");
     }
-    match access(&nearest, Access::WRITE_OK | Access::EXEC_OK) {
+    match try_to_write(&nearest) {
         Ok(()) => Finding::ok(CHECK, format!("{} has no data yet and can be used", dir.display())),
-        Err(error) => Finding::wrong(
-            CHECK,
-            format!("{} cannot be written: {}", nearest.display(), io::Error::from(error)),
-            MAY_NOT_WRITE,
-        ),
+        Err(error) => {
+            let fix = match error.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => MAY_NOT_WRITE,
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free some space",
+                _ => "give another one with --data-dir",
+            };
+            Finding::wrong(CHECK, format!("{} cannot be written: {error}", nearest.display()), fix)
+        }
     }
+}
+
+/// Makes something in a directory and removes it. Permissions do not tell: some file systems take nothing from anybody.
+fn try_to_write(dir: &Path) -> io::Result<()> {
+    let made = dir.join(format!(".abide-doctor-{}", std::process::id()));
+    fs::create_dir(&made)?;
+    fs::remove_dir(&made)
 }
 
 fn fix(error: &OpenError) -> &'static str {

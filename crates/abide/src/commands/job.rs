@@ -44,6 +44,11 @@ pub(crate) fn run(config: &Config, command: &JobCommand, output: Output) -> Resu
 
 fn list(config: &Config, args: &JobListArgs, output: Output) -> Result<(), Failure> {
     let ms = |at: Option<Time>| at.map(|at| at.0);
+    let number = |after: &String| after.parse::<i64>().is_ok();
+    if let Some(after) = args.page.after.as_ref().filter(|after| !number(after)) {
+        let message = format!("--after is {after:?}: give the number of a job, as the page before said");
+        return Err(Failure::Unusable(message));
+    }
     let path = Path::v1(["jobs"])
         .with("state", args.state.as_ref())
         .with("queue", args.queue.as_ref())
@@ -130,7 +135,7 @@ fn whole(job: &JobView) -> String {
         let row = |attempt: &abide_core::job::Attempt| {
             [
                 attempt.attempt.to_string(),
-                attempt.worker.to_string(),
+                cell(attempt.worker.as_str(), 40),
                 instant(attempt.started_at),
                 took(attempt.ended_at.since(attempt.started_at)),
                 attempt.end.as_str().to_owned(),

@@ -10,7 +10,7 @@ use crate::columns::columns;
 use crate::config::Config;
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::output::{Output, instant};
+use crate::output::{Output, cell, instant};
 use crate::reach::{self, Missing, Path};
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
     let row = |limit: &Limit| {
         let policy = limit.policy.clone().unwrap_or_default();
         [
-            limit.key.clone(),
+            cell(&limit.key, 80),
             policy.concurrency.map_or_else(|| "-".to_owned(), |most| most.to_string()),
             rates(&policy.rates),
             if policy.burst > 0 { policy.burst.to_string() } else { "-".to_owned() },

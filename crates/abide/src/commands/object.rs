@@ -73,7 +73,7 @@ fn list(config: &Config, path: &Path, output: Output) -> Result<(), Failure> {
         reach::with(config, Missing::Refuse, async |client| Ok(client.get(path).await?))?;
     let page: ObjectPage = document.decode()?;
     let row = |object: &ObjectDocument| {
-        let name = format!("{}/{}", object.kind, object.name);
+        let name = cell(&format!("{}/{}", object.kind, object.name), 80);
         [name, object.version.to_string(), object.log_head.to_string(), instant(object.updated_at)]
     };
     let rows: Vec<_> = page.objects.iter().map(row).collect();
@@ -111,7 +111,7 @@ fn show(config: &Config, object: &str, prefix: &str, rows: u16, output: Output) 
     for alarm in &whole.alarms {
         text.push_str(&format!("alarm    {} at {}\n", alarm.alarm, instant(alarm.at)));
     }
-    let row = |row: &RowDocument| [row.key.clone(), cell(row.value.as_str(), 100)];
+    let row = |row: &RowDocument| [cell(&row.key, 80), cell(row.value.as_str(), 100)];
     let shown: Vec<_> = page.rows.iter().map(row).collect();
     text.push('\n');
     text.push_str(&columns(["ROW", "VALUE"], &shown));

@@ -37,11 +37,18 @@ impl ConfigFile {
             // Whatever else hides it, reading it will say so.
             Ok(_) | Err(_) => Some(Self { path, found_by }),
         };
+        // A data directory that lets nobody look into it is for whoever opens it to complain of.
+        let may_be_looked_for = |path: &PathBuf| {
+            !fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+        };
         by_flag
             .map(|path| named(path, "named by --config"))
             .or_else(|| by_variable.map(|path| named(path, "named by ABIDE_CONFIG")))
             .or_else(|| present(PathBuf::from(FILE_NAME), "found in the working directory"))
-            .or_else(|| present(data_dir?.join(FILE_NAME), "found in the data directory"))
+            .or_else(|| {
+                let path = Some(data_dir?.join(FILE_NAME)).filter(may_be_looked_for)?;
+                present(path, "found in the data directory")
+            })
     }
 
     /// Reads every option that the file sets, and refuses what it does not know.

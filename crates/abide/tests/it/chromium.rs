@@ -160,6 +160,8 @@ fn spawn(name: &str, profile: &TempDir) -> Option<Child> {
         .args(FLAGS)
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg("about:blank")
+        // What it leaves there goes with the profile.
+        .env("TMPDIR", profile.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -135,7 +135,7 @@ fn killed_run(place: &Place, arguments: &str, end: &str) {
     let counts = ok(place, "queue stats");
     assert_eq!(
         (&counts["in_progress"], &counts["queued"], &counts["rate"]),
-        (&json!(1), &json!(0), &json!(0.0))
+        (&json!(1), &json!(0), &json!(null))
     );
     assert_eq!(ok(place, "job list --state running")["jobs"][0]["unique_key"], "big");
     drop(run);

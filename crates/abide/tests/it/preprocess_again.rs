@@ -73,6 +73,33 @@ fn only_what_is_new_or_changed_is_done() {
     assert!(mixed.stderr.contains("scans, and nothing of that is in "), "{mixed}");
 }
 
+/// What reached the bound of its memory is tried again when it may hold more, and not before.
+#[test]
+fn what_wants_more_memory_is_tried_again_when_there_is_more() {
+    let text = "echo memory allocation of 9 bytes failed >&2; kill -ABRT $$";
+    let place = Place::new();
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    let program = script(
+        &place,
+        "greedy",
+        &format!("#!/bin/sh\necho \"$@\" >> '{}'\n{text}\n", place.path("tries").display()),
+    );
+    let place = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap());
+    let tries = || fs::read_to_string(place.path("tries")).unwrap().lines().count();
+    for _ in 0..2 {
+        let run = summary(&place.run(RUN), 4);
+        assert_eq!((&run["to_be_tried_again"], tries()), (&json!(0), 1), "{run}");
+        let reason = run["failed"][0]["reason"].as_str().unwrap();
+        assert!(
+            reason.contains("its worker reached its bound of ") && reason.ends_with(" MiB of memory"),
+            "{reason}"
+        );
+    }
+    let place = place.env("ABIDE_PREPROCESS_MEMORY_TIFF_MB", "5000");
+    summary(&place.run(RUN), 4);
+    assert_eq!(fs::read_to_string(place.path("tries")).unwrap().lines().count(), 2);
+}
+
 /// Results have names of their own, whichever file came first.
 #[test]
 fn a_file_that_comes_later_does_not_take_the_results_of_another() {

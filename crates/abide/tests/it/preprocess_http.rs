@@ -394,6 +394,10 @@ fn a_reset_destroys_machines_in_flight() {
     let nobody = served.ok("POST /preprocess/admin/reset/nobody", "");
     assert_eq!(nobody["ok"], json!(true), "{nobody}");
     assert_eq!(served.ask("GET /preprocess/status/nobody", "").status, 404, "and none is made by it");
+    for path in ["/preprocess/status/", "/preprocess/status"] {
+        let nameless = served.ask(&format!("GET {path}"), "");
+        assert!(nameless.status == 400 && nameless.body.contains("bad_request"), "{path}: {nameless}");
+    }
     assert!(fly.asked().iter().all(|asked| asked.token.as_deref() == Some("Bearer token-of-a-test")));
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::pdf_writer::document;
 use crate::place::Place;
 use crate::scans::{SERVE, follow, is_jpeg, place_of_a_server, script, send, stage_files, tiff, wait, write};
 use crate::served::Served;
@@ -118,6 +119,21 @@ fn workers_whose_own_disk_is_full_are_waited_for_and_a_run_says_so() {
     let summary: Value = serde_json::from_str(&summary).unwrap();
     assert_eq!((&summary["converted"], &summary["failed"]), (&json!(1), &json!([])), "{summary}");
     assert!(is_jpeg(&place.path("work/web/a.jpg")));
+}
+
+/// What is guessed of documents is no reason to refuse them.
+#[test]
+fn a_document_that_may_not_fit_is_warned_about_and_tried() {
+    let place = with_path(Place::new());
+    if !may_mount(&place.path("work/disk")) {
+        return;
+    }
+    let pages = vec!["0 0 m 9 9 l S"; 120];
+    write(&place.path("work/scans/book.pdf"), &document(595, 842, "", &pages, &[]));
+    let text = "mount -t tmpfs -o size=150m tmpfs disk && exec \"$@\"";
+    let run = on_disks(&place, text, "preprocess scans --out disk/web --dry-run").output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.success() && said.contains("\nthat may not be enough: "), "{said}");
 }
 
 /// The same command twice, with room for the second once what filled the disk for the first is all written.

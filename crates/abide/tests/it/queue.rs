@@ -1,7 +1,10 @@
 //! The work queue as people use it: lists in, files out, beside a server and without one.
 
+use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -58,8 +61,16 @@ fn a_list_goes_in_once_and_files_come_out() {
     ");
     insta::assert_snapshot!(place.run("queue enqueue b {"), @"
     exit 1
-    error: Invalid artifact: {: EOF while parsing an object at line 1 column 1
+    error: Invalid artifact: {: EOF while parsing an object at column 1
     ");
+    insta::assert_snapshot!(place.run("queue enqueue b nonsense"), @"
+    exit 1
+    error: Invalid artifact: nonsense: it is not a JSON object
+    ");
+    insta::assert_snapshot!(place.run("job list --after abc"), @r#"
+    exit 2
+    error: --after is "abc": give the number of a job, as the page before said
+    "#);
     insta::assert_snapshot!(place.run("job why 2"), @"
     exit 0
     No worker takes jobs of the kind resolve from the queue download. Start one.
@@ -309,6 +320,10 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     error: two has data: restore into another directory, or move it away
     ");
     let place = place.file("work/half.db", &"x".repeat(5_000));
+    insta::assert_snapshot!(place.run("restore one --data-dir three"), @"
+    exit 1
+    error: one cannot be read: is a directory
+    ");
     insta::assert_snapshot!(place.run("restore half.db --data-dir three"), @"
     exit 1
     error: half.db is damaged: file is not a database; use another backup
@@ -390,6 +405,54 @@ fn what_only_the_server_refuses_keeps_no_other_line_out() {
     assert_eq!(run.code, Some(4), "{run}");
     assert!(run.stdout.ends_with("4 new, 0 duplicate, 1 error\n"), "{run}");
     assert!(run.stderr.starts_with("line 2: ") && run.stderr.contains("1024"), "{run}");
+}
+
+/// Permissions do not bind root: then somebody else has to try.
+#[test]
+fn a_data_directory_of_somebody_else_is_what_is_wrong_and_no_config_file() {
+    const NOBODY: u32 = 65_534;
+    let place = place().file("work/theirs/abide.toml", "");
+    let (theirs, is_root) = (place.path("work/theirs"), rustix::process::getuid().is_root());
+    let run = |arguments: &str| {
+        let mut command = place.command(&format!("{arguments} --data-dir {}", theirs.display()));
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.current_dir("/").output()
+    };
+    if !run("--version").is_ok_and(|output| output.status.success()) {
+        println!("skipped: nobody but root can run {:?}", place.command("").get_program());
+        return;
+    }
+    let closed = if is_root { 0o700 } else { 0o000 };
+    for (path, mode) in [(place.path(""), 0o755), (place.path("work"), 0o755), (theirs.clone(), closed)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for (code, arguments, said) in [
+        (3, "serve --listen 127.0.0.1:0", "the data directory cannot be used: "),
+        (3, "queue enqueue a", "the data directory cannot be used: "),
+        (1, "doctor --listen 127.0.0.1:0", "change its owner or permissions"),
+    ] {
+        let output = run(arguments).unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {text}");
+        assert!(text.contains(said) && !text.contains("config file"), "{arguments}: {text}");
+    }
+    fs::set_permissions(theirs, fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[test]
+fn doctor_finds_out_whether_a_data_directory_could_be_made() {
+    let place = place();
+    for (data_dir, found) in
+        [("/proc/x", "/proc cannot be written: "), ("new/one", "new/one has no data yet")]
+    {
+        let run = place.run(&format!("doctor --json --data-dir {data_dir} --listen 127.0.0.1:0"));
+        let findings: Vec<Value> = serde_json::from_str(&run.stdout).unwrap();
+        assert!(findings[0]["found"].as_str().unwrap().starts_with(found), "{data_dir}: {run}");
+    }
+    assert_eq!(fs::read_dir(place.path("work")).unwrap().count(), 0, "it leaves nothing behind");
 }
 
 #[test]

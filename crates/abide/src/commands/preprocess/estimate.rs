@@ -23,6 +23,10 @@ const PER_WORKER: Duration = Duration::from_millis(60);
 const SPARE_BYTES: u64 = 64 << 20;
 /// Bytes of a JPEG per pixel, rather too many.
 const BYTES_PER_PIXEL: f64 = 0.5;
+/// Bytes of the images that are made of a document: for each of its own, and of each of its pages at least. A scan that is kept takes
+/// its own bytes, a fax twenty times as many, and a page full of words a mebibyte and a half, however few they are in the document.
+const PER_DOCUMENT_BYTE: u64 = 32;
+const LEAST_PAGE_BYTES: u64 = 3 << 19;
 /// Pixels of all smaller copies of an image together, at most.
 const VARIANT_PIXELS: f64 = 6e6;
 /// Pixels of a page of A4 as it is drawn.
@@ -37,6 +41,8 @@ const IMAGE_BYTES: u64 = 64 << 20;
 #[derive(Debug)]
 pub(in crate::commands) struct Estimate {
     pub(in crate::commands) needed_bytes: u64,
+    /// Of these, without what is only guessed: documents may be anything.
+    least_bytes: u64,
     pub(in crate::commands) free_bytes: u64,
     default: Duration,
     fast: Duration,
@@ -53,7 +59,8 @@ impl Estimate {
         let place = place_of(out);
         let there = fs::metadata(place).map_err(|error| Failure::Input { path: place.to_owned(), error })?;
         let copies = if there.dev() == folder.device { 0 } else { folder.bytes };
-        Ok(Estimate { needed_bytes: made.needed_bytes + copies, ..made })
+        let least_bytes = made.least_bytes + copies;
+        Ok(Estimate { needed_bytes: made.needed_bytes + copies, least_bytes, ..made })
     }
 
     /// Computed from headers of some files and the speed of this machine, for a folder whose files are referred to wherever they are,
@@ -69,7 +76,8 @@ impl Estimate {
         let looked_at = LookedAt::of(folder, is_made);
         let (default, fast) = times(&looked_at, in_flight)?;
         Ok(Estimate {
-            needed_bytes: looked_at.result_bytes() + SPARE_BYTES,
+            needed_bytes: looked_at.bytes_of(|sample| sample.made_bytes) + SPARE_BYTES,
+            least_bytes: looked_at.bytes_of(|sample| sample.least_bytes) + SPARE_BYTES,
             free_bytes: free_bytes(place).map_err(unreadable)?,
             default,
             fast,
@@ -83,9 +91,14 @@ impl Estimate {
         }
     }
 
-    /// Refuses what would fill the disk.
+    /// Whether there may be too little room, and nobody knows before it is tried.
+    pub(super) fn may_not_fit(&self) -> bool {
+        self.needed_bytes > self.free_bytes && self.least_bytes <= self.free_bytes
+    }
+
+    /// Refuses what would fill the disk, whatever is in documents.
     pub(in crate::commands) fn check(&self, out: &Path) -> Result<(), Failure> {
-        if self.needed_bytes <= self.free_bytes {
+        if self.least_bytes <= self.free_bytes {
             return Ok(());
         }
         let (needed, free) = (self.needed_bytes, self.free_bytes);
@@ -119,6 +132,10 @@ struct Sample {
     pages: u64,
     /// Whether images are still to be made of it that it is not itself.
     is_to_be_made: bool,
+    /// Bytes of the images that are made of it, and of smaller copies.
+    made_bytes: f64,
+    /// As much of that as is known.
+    least_bytes: f64,
 }
 
 impl LookedAt {
@@ -129,7 +146,16 @@ impl LookedAt {
             let is_to_be_made =
                 matches!(file.content_type, "image/tiff" | "application/pdf") && !is_made(file);
             let (pixels, pages) = pixels(&path, file).unwrap_or((file.bytes, 1));
-            Sample { pixels, pages, is_to_be_made }
+            let sample = Sample { pixels, pages, is_to_be_made, made_bytes: 0.0, least_bytes: 0.0 };
+            let by_pixels = BYTES_PER_PIXEL * coded(sample);
+            if file.content_type != "application/pdf" {
+                return Sample { made_bytes: by_pixels, least_bytes: by_pixels, ..sample };
+            }
+            let of_images =
+                file.bytes.saturating_mul(PER_DOCUMENT_BYTE).max(pages.saturating_mul(LEAST_PAGE_BYTES));
+            // And as much for smaller copies.
+            let made_bytes = by_pixels.min(2.0 * of_images as f64);
+            Sample { made_bytes, least_bytes: made_bytes.min(file.bytes as f64), ..sample }
         });
         LookedAt { some: some.collect(), count }
     }
@@ -141,13 +167,13 @@ impl LookedAt {
 
     /// Bytes of everything that is made: images in staging, which the archive shares, and in the folder of results, and smaller
     /// copies in both.
-    fn result_bytes(&self) -> u64 {
-        (2.0 * BYTES_PER_PIXEL * self.average(coded) * self.count as f64) as u64
+    fn bytes_of(&self, of: impl Fn(Sample) -> f64) -> u64 {
+        (2.0 * self.average(of) * self.count as f64) as u64
     }
 }
 
 /// Pixels that are coded for a file: those of the images that are made of it, and of smaller copies.
-fn coded(Sample { pixels, pages, is_to_be_made }: Sample) -> f64 {
+fn coded(Sample { pixels, pages, is_to_be_made, .. }: Sample) -> f64 {
     let made = if is_to_be_made { pixels as f64 } else { 0.0 };
     made + (pixels as f64).min(pages as f64 * VARIANT_PIXELS)
 }

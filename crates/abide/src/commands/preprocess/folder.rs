@@ -13,6 +13,8 @@ use crate::failure::Failure;
 
 /// Folders in folders, at most.
 const DEPTH: usize = 64;
+/// Bytes that the name of what is made of a file takes at least, where its own name is shortened.
+const MADE_BYTES: usize = 40;
 /// Bytes of the name of a file in a collection: what is made of it has a longer one.
 const NAME_BYTES: usize = 210;
 /// Bytes of its path.
@@ -251,7 +253,14 @@ fn file(root: &Path, path: &Path, metadata: &fs::Metadata) -> Result<File, Strin
     if name.split_once('#').is_some_and(|(_, end)| is_digits(end)) {
         return Err("its name ends in # and digits, as unfinished files of a bucket do: rename it".to_owned());
     }
-    Ok(File::of(relative.to_owned(), metadata.len(), modified_ms(metadata)))
+    let file = File::of(relative.to_owned(), metadata.len(), modified_ms(metadata));
+    let folders = &relative[..relative.len() - name.len()];
+    if file.is_convertible()
+        && Key::new(&format!("staging/{:0>31}/{folders}{:0>MADE_BYTES$}", "", "")).is_err()
+    {
+        return Err("its folders leave no room for the names of what is made of it: rename them".to_owned());
+    }
+    Ok(file)
 }
 
 fn modified_ms(metadata: &fs::Metadata) -> i64 {

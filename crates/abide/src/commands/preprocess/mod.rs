@@ -29,7 +29,7 @@ use crate::cli::{PreprocessArgs, PresetArg};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::host::{Host, Listen, interrupted, runtime};
-use crate::output::{Output, counted};
+use crate::output::{Output, counted, in_a_line};
 use crate::reach::Client;
 use crate::services::{Hosted, preprocess as service};
 use estimate::{Estimate, free_bytes};
@@ -64,6 +64,13 @@ const MOST_MEMORY_MB: u32 = 4_096;
 pub(super) struct Left {
     pub(super) file: String,
     pub(super) reason: String,
+}
+
+impl Left {
+    /// One line about it, whatever is in its name.
+    fn line(&self, what: &str) -> String {
+        format!("{what}: {}: {}", in_a_line(&self.file), in_a_line(&self.reason))
+    }
 }
 
 /// Preprocesses a folder: what no earlier run did.
@@ -322,6 +329,12 @@ fn say(folder: &Folder, plan: &Plan, estimate: &Estimate, preset: PresetArg, out
             HumanBytes(free_bytes),
             HumanDuration(time.max(Duration::from_secs(1))),
         ));
+        if estimate.may_not_fit() {
+            text.push_str(
+                "\nthat may not be enough: what pages of documents take is a guess. Without room it stops, and goes on when there is \
+                 some",
+            );
+        }
         if preset == PresetArg::Default && time > LONG {
             let fast = HumanDuration(estimate.time(PresetArg::Fast));
             text.push_str(&format!("; --preset fast would take about {fast}, for larger files"));
@@ -346,7 +359,7 @@ fn say(folder: &Folder, plan: &Plan, estimate: &Estimate, preset: PresetArg, out
     ];
     for (what, left) in cannot {
         for left in left {
-            output.message(&format!("{what}: {}: {}", left.file, left.reason), left);
+            output.message(&left.line(what), left);
         }
     }
 }

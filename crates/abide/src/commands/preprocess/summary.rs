@@ -11,12 +11,13 @@ use super::export::Written;
 use super::folder::Folder;
 use super::ledger::{End, Ledger};
 use crate::failure::Failure;
-use crate::output::{Output, counted};
+use crate::output::{Output, counted, in_a_line};
 
 /// What a run came to, with what was done before it.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     out: String,
+    /// Each is converted, passed through or failed. Those that cannot be used are among them, and folders that cannot be looked into.
     files: usize,
     bytes: u64,
     converted: u64,
@@ -54,7 +55,7 @@ impl Summary {
     pub(super) fn of(folder: &Folder, ledger: &Ledger, out: String, ran: Ran) -> Summary {
         let mut summary = Summary {
             out,
-            files: folder.files.len(),
+            files: folder.files.len() + folder.unusable.len() + folder.closed.len(),
             bytes: folder.bytes,
             converted: 0,
             already_done: ran.already_done,
@@ -107,24 +108,23 @@ impl Summary {
             by_reason.entry(reason).or_default().push(file);
         }
         for (reason, files) in by_reason {
-            text.push_str(&format!("passed through, not among the results: {reason}\n"));
-            files.iter().for_each(|file| text.push_str(&format!("  {file}\n")));
+            text.push_str(&format!("passed through, not among the results: {}\n", in_a_line(reason)));
+            files.iter().for_each(|file| text.push_str(&format!("  {}\n", in_a_line(file))));
         }
         for (title, left) in [("skipped", &self.skipped), ("gone", &self.gone), ("failed", &self.failed)] {
-            for Left { file, reason } in left {
-                text.push_str(&format!("{title}: {file}: {reason}\n"));
-            }
+            left.iter().for_each(|left| text.push_str(&format!("{}\n", left.line(title))));
         }
         let done = match self.already_done {
             0 => String::new(),
             done => format!("  {done} by earlier runs"),
         };
+        let not_files = if self.skipped.is_empty() { "" } else { "  links and others that are no files" };
         let rows = [
             ("files", self.files as u64, format!("  {}", HumanBytes(self.bytes))),
             ("converted", self.converted, done),
             ("passed through", self.passed_through.len() as u64, String::new()),
-            ("skipped", self.skipped.len() as u64, String::new()),
             ("failed", self.failed.len() as u64, String::new()),
+            ("skipped", self.skipped.len() as u64, not_files.to_owned()),
             ("results", self.results, format!("  {} in {}", HumanBytes(self.result_bytes), self.out)),
             (
                 "written now",

@@ -80,8 +80,13 @@ fn one(config: &Config, id: &str, artifact: &str, queue: &str, output: Output) -
 
 /// The artifact with its id in it, and otherwise as it was written.
 fn with_id(id: &str, artifact: &str) -> Result<String, Failure> {
-    let Fields(fields) =
-        serde_json::from_str(artifact).map_err(|error| Failure::Artifact(format!("{artifact}: {error}")))?;
+    let Fields(fields) = serde_json::from_str(artifact).map_err(|error: serde_json::Error| {
+        let reason = match artifact.trim_start().starts_with('{') {
+            true => error.to_string().replace(" at line 1 column ", " at column "),
+            false => "it is not a JSON object".to_owned(),
+        };
+        Failure::Artifact(format!("{artifact}: {reason}"))
+    })?;
     let mut text = format!("{{\"artifact_id\":{}", Value::from(id));
     for (name, value) in fields {
         let value = value.as_str();

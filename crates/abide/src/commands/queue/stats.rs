@@ -20,7 +20,7 @@ struct Stats<'a> {
     paused: bool,
     #[serde(flatten)]
     counts: Counts,
-    /// Jobs that ended in a second, lately; null if none is in progress.
+    /// Jobs that ended in a second, lately; null if none is in progress, or none was seen to end.
     rate: Option<f64>,
     /// Seconds until the rest has ended at that rate; null if it cannot be told.
     eta: Option<f64>,
@@ -31,8 +31,9 @@ pub(super) fn run(config: &Config, queue: &str, output: Output) -> Result<(), Fa
     let stats = reach::with(config, Missing::Refuse, async |client| {
         let found: QueueDocument = client.get(&Path::v1(["queues", queue])).await?;
         let counts = Counts::from(found.counts);
-        let rate = Some(found.rate).filter(|_| counts.in_progress > 0);
-        let eta = rate.filter(|rate| *rate > 0.0).map(|rate| counts.left() as f64 / rate);
+        // A server that has just started counts from nothing: that it saw none end is no pace.
+        let rate = Some(found.rate).filter(|rate| counts.in_progress > 0 && *rate > 0.0);
+        let eta = rate.map(|rate| counts.left() as f64 / rate);
         Ok(Stats { queue, paused: found.policy.paused, counts, rate, eta })
     })?;
     output.data(&text(&stats), &stats)
