@@ -19,7 +19,7 @@ use url::Url;
 pub enum Policy {
     /// These rules.
     Rules(Arc<Robots>),
-    /// Nothing for now: the server failed.
+    /// Nothing for now: the server failed, or was asked too often.
     Unreachable {
         /// With this status.
         status: u16,
