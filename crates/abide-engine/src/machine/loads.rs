@@ -90,7 +90,7 @@ impl Machine {
     /// Trying again cannot help: the event that wanted the rows fails, and nobody else is held up.
     fn load_failed(&mut self, token: ReadToken, id: SlotId, error: StoreError) {
         let Some(slot) = self.slots.find(id).filter(|slot| slot.loading == Some(token)) else { return };
-        slot.loading = None;
+        (slot.loading, slot.loaded_for_first) = (None, false);
         if let Some(delivery) = slot.events.pop_front() {
             if matches!(delivery.origin, Origin::Call { .. }) {
                 slot.calls -= 1;
@@ -160,6 +160,7 @@ impl Machine {
         let call = *call;
         slot.events.pop_front();
         slot.calls -= 1;
+        slot.loaded_for_first = false;
         self.out.push(Output::Reply(call, answer));
     }
 }

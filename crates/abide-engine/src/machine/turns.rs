@@ -17,6 +17,7 @@ use abide_core::object::Fence;
 use abide_store::Write;
 use abide_store::read::Want;
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -176,14 +177,9 @@ impl Machine {
     fn with_prefetched(&mut self, id: SlotId, missed: Vec<Want>, keys: Vec<String>) -> Vec<Want> {
         let cache = &self.slots.get(id).cache;
         let is_unknown = |key: &String| matches!(cache.row(key), Lookup::Unknown);
-        let unknown = keys.into_iter().filter(is_unknown).map(Want::Row);
-        let mut wants = missed;
-        for want in unknown {
-            if !wants.contains(&want) {
-                wants.push(want);
-            }
-        }
-        wants
+        let keys: BTreeSet<String> = keys.into_iter().filter(is_unknown).collect();
+        let also: Vec<Want> = keys.into_iter().map(Want::Row).filter(|want| !missed.contains(want)).collect();
+        missed.into_iter().chain(also).collect()
     }
 
     fn run_handler(&mut self, id: SlotId, handler: &Arc<dyn Handler>, delivery: &Delivery) -> Ran {
