@@ -246,11 +246,12 @@ fn save(turn: &mut Turn<'_>, mut collection: Collection) -> Result<Reply, Halt<N
     check_name(name)?;
     let former: Option<Collection> = turn.get(&key(name))?;
     let lives = turn.get(&lives_key(name))?.unwrap_or(0);
-    if former.is_none() && collection.created_at != Time::default() && collection.life < lives {
-        // Whoever saves it has not heard of that.
+    let life = former.as_ref().map_or(lives, |former| former.life);
+    if collection.created_at != Time::default() && collection.life != life {
+        // It was deleted, and whoever saves it has not heard of that; somebody may have made one of that name since.
         return Err(No::Gone(collection.name).into());
     }
-    collection.life = former.as_ref().map_or(lives, |former| former.life);
+    collection.life = life;
     if former.as_ref().is_some_and(|former| former.deleting) && !collection.deleting {
         return Err(No::Deleting(collection.name).into());
     }

@@ -38,6 +38,25 @@ async fn collections_and_their_files_are_remembered() {
     assert_eq!(all, Reply::Collections { collections: Vec::new(), next: None });
 }
 
+/// Whoever is at work on a collection does not bring it back, nor write into one that was made in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_of_one_life_is_not_saved_in_the_next() {
+    let rig = rig();
+    let save = async |known: &Collection| match ask(&rig, Call::Save(Box::new(known.clone()))).await {
+        Ok(Reply::Collection(Some(saved))) => Ok(*saved),
+        Err(CallError::Refused(no)) => Err(no.code),
+        other => panic!("{other:?}"),
+    };
+    let first = save(&collection(PAPERS)).await.unwrap();
+    let first = save(&first).await.unwrap();
+    ask(&rig, Call::Remove { name: PAPERS.to_owned() }).await.unwrap();
+    assert_eq!(save(&first).await.unwrap_err(), "gone");
+    let second = save(&collection(PAPERS)).await.unwrap();
+    assert_eq!(second.life, first.life + 1);
+    assert_eq!(save(&first).await.unwrap_err(), "gone");
+    assert_eq!(save(&second).await.unwrap().life, second.life);
+}
+
 /// After an outage there may be as many as there are folders and groups: none is forgotten, and they go with the collection.
 #[tokio::test(flavor = "multi_thread")]
 async fn however_many_entities_are_unfinished_they_are_remembered() {
