@@ -111,10 +111,7 @@ async fn read(mut body: Body, app: &App, bound: usize, remedy: &str) -> Result<S
             let message = format!("the body is larger than {bound} bytes: {remedy}");
             return Err(ApiError::new(ErrorCode::TooLarge, message));
         }
-        Ok(Err(Unread::GivenUp)) => {
-            let message = "the body came too slowly while others waited for a connection: send it again";
-            return Err(ApiError::new(ErrorCode::RequestTimeout, message).closing());
-        }
+        Ok(Err(Unread::GivenUp)) => return Err(given_up()),
         Ok(Err(Unread::Broken(reason))) => {
             return Err(ApiError::bad(format!("the body broke off: {reason}")));
         }
@@ -124,6 +121,12 @@ async fn read(mut body: Body, app: &App, bound: usize, remedy: &str) -> Result<S
         }
     };
     String::from_utf8(bytes).map_err(|error| not_json(&format!("it is not UTF-8: {}", error.utf8_error())))
+}
+
+/// The answer to whoever sent so slowly that others got the connection.
+pub(crate) fn given_up() -> ApiError {
+    let message = "the body came too slowly while others waited for a connection: send it again";
+    ApiError::new(ErrorCode::RequestTimeout, message).closing()
 }
 
 /// Why a body was not read to its end.

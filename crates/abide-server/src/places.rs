@@ -99,17 +99,18 @@ impl Places {
     /// comes.
     async fn ask_back(&self) {
         let is_idle = |guest: &Guest| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
-        if !self.ask_of(is_idle) {
-            // Also one that was asked, if it began a request nevertheless.
-            self.ask_of(|guest| guest.body.is_slow());
+        if !self.ask_of(is_idle, self.asked_at_a_time) {
+            // Also one that was asked, if it began a request nevertheless. What has come of a request is lost with it, so that there
+            // is one for each that comes.
+            self.ask_of(|guest| guest.body.is_slow(), 1);
         }
         tokio::time::sleep(ASKED).await;
     }
 
     /// Asks the first comers among some to leave; whether there were any.
-    fn ask_of(&self, is_one: impl Fn(&Guest) -> bool) -> bool {
+    fn ask_of(&self, is_one: impl Fn(&Guest) -> bool, most: usize) -> bool {
         let (guests, mut asked) = (self.guests(), false);
-        for guest in guests.by_number.values().filter(|guest| is_one(guest)).take(self.asked_at_a_time) {
+        for guest in guests.by_number.values().filter(|guest| is_one(guest)).take(most) {
             asked = true;
             guest.is_asked.store(true, Ordering::Relaxed);
             guest.body.give_up();

@@ -265,7 +265,7 @@ async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<
         return Ok(());
     }
     let refused = Refused::of(response).await;
-    let is_away = matches!(refused.status.as_u16(), 429 | 502 | 503 | 504);
+    let is_away = matches!(refused.status.as_u16(), 408 | 429 | 502 | 503 | 504);
     let trouble = refused.for_upload(&file.key);
     Err(if is_away { NotPut::Now(trouble) } else { NotPut::Ever(trouble) })
 }

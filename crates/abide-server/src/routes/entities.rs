@@ -1,7 +1,8 @@
 //! `/entities`, `/upload`, `/cat`, `/dag`, `/resolve`, `/hierarchy`: versioned manifests and their blobs.
 
 use crate::app::App;
-use crate::body::{JsonBody, LINGERS};
+use crate::arriving::GivenUp;
+use crate::body::{JsonBody, LINGERS, given_up};
 use crate::error::ApiError;
 use crate::params::Params;
 use crate::path::{At, Named};
@@ -23,7 +24,7 @@ use futures_util::{Stream, StreamExt, stream};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Their routes.
 pub(crate) fn routes() -> Routes {
@@ -62,6 +63,8 @@ impl From<ApiError> for Failed {
         let (status, message) = (error.status().as_u16(), error.message().to_owned());
         Failed(match status {
             413 => EntityError::TooLarge(message),
+            // To be sent again, which nobody does with what is wrong.
+            408 => EntityError::Backend(message),
             400..=499 => EntityError::Invalid(message),
             500 => EntityError::Internal(message),
             _ => EntityError::Backend(message),
@@ -254,10 +257,13 @@ async fn upload(State(app): State<App>, request: Request) -> Result<Json<Vec<Upl
     let boundary = multer::parse_boundary(kind.unwrap_or_default()).map_err(|_| {
         EntityError::Invalid("send the files as the parts of a multipart/form-data form".to_owned())
     })?;
-    let taken = Arc::new(AtomicU64::new(0));
-    let body = within(request.into_body().into_data_stream(), bound, Arc::clone(&taken));
+    let came = Arc::new(Came::default());
+    let body = within(request.into_body().into_data_stream(), bound, Arc::clone(&came));
     let failed = move |error: multer::Error| -> EntityError {
-        if taken.load(Ordering::Relaxed) > bound {
+        if came.is_given_up.load(Ordering::Relaxed) {
+            return Failed::from(given_up()).0;
+        }
+        if came.bytes.load(Ordering::Relaxed) > bound {
             return EntityError::TooLarge(format!(
                 "one request may bring {bound} bytes: send fewer files, or raise entities.max_upload_bytes"
             ));
@@ -281,22 +287,33 @@ async fn upload(State(app): State<App>, request: Request) -> Result<Json<Vec<Upl
     Ok(Json(uploaded))
 }
 
+/// What became of a body.
+#[derive(Default)]
+struct Came {
+    bytes: AtomicU64,
+    is_given_up: AtomicBool,
+}
+
 /// The pieces of a body up to a bound, counted. What is past it is read for a while all the same: whoever is cut off while it
 /// sends never gets to see why.
 fn within(
     body: BodyDataStream,
     bound: u64,
-    taken: Arc<AtomicU64>,
+    came: Arc<Came>,
 ) -> impl Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static {
     stream::unfold(Some(body), move |body| {
-        let taken = Arc::clone(&taken);
+        let came = Arc::clone(&came);
         async move {
             let mut body = body?;
             let piece = match body.next().await? {
                 Ok(piece) => piece,
-                Err(error) => return Some((Err(std::io::Error::other(error.to_string())), None)),
+                Err(error) => {
+                    let error = error.into_inner();
+                    came.is_given_up.store(error.is::<GivenUp>(), Ordering::Relaxed);
+                    return Some((Err(std::io::Error::other(error.to_string())), None));
+                }
             };
-            let before = taken.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            let before = came.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
             if before + piece.len() as u64 <= bound {
                 return Some((Ok(piece), Some(body)));
             }

@@ -186,11 +186,17 @@ fn bodies_that_do_not_come_make_room_for_those_who_come() {
     for client in &mut half {
         client.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{").unwrap();
     }
+    let (sender, answers) = channel();
+    for mut client in half {
+        let sender = sender.clone();
+        std::thread::spawn(move || client.read().map(|reply| sender.send(reply)));
+    }
     let mut late = server.client();
     assert_eq!(late.request("GET /health", &[], "").unwrap().status, 200);
-    let reply = half[0].read().unwrap();
+    let reply = answers.recv().unwrap();
     assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (408, Some("request_timeout")));
     assert!(reply.body.contains("while others waited"), "{reply}");
+    assert!(answers.try_recv().is_err(), "one that came costs one");
 }
 
 #[test]

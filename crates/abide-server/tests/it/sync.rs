@@ -244,6 +244,11 @@ fn what_is_no_frame_closes_the_socket_and_a_request_that_makes_no_sense_fails_al
     let mut wire = Wire::open(&server, "s");
     wire.bytes(&[0x81, 0x82, 0, 0, 0, 0, 0xc3, 0x28]);
     assert_eq!(wire.closed().map(|frame| u16::from(frame.code)), Some(1007), "a text that is not UTF-8");
+    let mut wire = Wire::open(&server, "s");
+    wire.bytes(&[&[0x89, 0xfe, 0, 200, 0, 0, 0, 0][..], &[b'x'; 200]].concat());
+    let closed = wire.closed().expect("a close frame");
+    assert_eq!(u16::from(closed.code), 1002, "a ping that is too long");
+    assert!(!closed.reason.contains("1048576"), "{}", closed.reason);
     assert_eq!(server.ok("GET /sync/s", "")["head"], 0);
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Proof, TaskAt, ask, read, service};
 use crate::app::App;
-use crate::body::JsonBody;
+use crate::arriving::GivenUp;
+use crate::body::{JsonBody, given_up};
 use crate::code::ErrorCode;
 use crate::error::ApiError;
 use crate::params::Params;
@@ -24,6 +25,8 @@ use axum::response::{IntoResponse, Response};
 use futures_util::future::ready;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Deserialize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// URLs that one request gets.
@@ -136,7 +139,13 @@ pub(super) async fn put(
         _ => Ok(None),
     };
     let bound = bound.map_err(batches::failed)?.unwrap_or(INPUT_BYTES);
-    let came = body.into_data_stream().map_err(|error| error.to_string());
+    let is_given_up = Arc::new(AtomicBool::new(false));
+    let gives_up = Arc::clone(&is_given_up);
+    let came = body.into_data_stream().map_err(move |error| {
+        let error = error.into_inner();
+        gives_up.store(error.is::<GivenUp>(), Ordering::Relaxed);
+        error.to_string()
+    });
     let checked = stream::once(is_under_way(&app, holder.as_ref()));
     let checked = checked.map(|checked| checked.map(|()| Bytes::new()).map_err(|error| error.to_string()));
     let bucket = service(&app).buckets().get(at.which);
@@ -150,7 +159,7 @@ pub(super) async fn put(
             left.for_each(|_| ready(())).await;
             // It may have been broken off for this, and an attempt that is over stays over.
             is_under_way(&app, holder.as_ref()).await?;
-            Err(failed(error))
+            Err(if is_given_up.load(Ordering::Relaxed) { given_up() } else { failed(error) })
         }
     }
 }
