@@ -6,10 +6,12 @@
 //! stack: callers that convert files of strangers do so in a process with limits.
 //!
 //! Enter by [`probe`], which says what a file is and what converting it takes, then by [`tiff_to_jpeg`],
-//! [`pdf_to_pages`] or [`variants`]. Each writes whole files into a directory or, when it fails, none.
+//! [`pdf_to_pages`] or [`variants`]. Each writes whole files into a directory or, when it fails, none. Whoever only wants to
+//! know what a document takes makes its [`first_pages`].
 
 mod bounds;
 mod error;
+mod first;
 mod format;
 mod image_file;
 mod input;
@@ -24,6 +26,7 @@ mod tiff;
 
 pub use bounds::Bounds;
 pub use error::MediaError;
+pub use first::first_pages;
 pub use format::{Format, Treatment};
 pub use image_file::{Variant, Variants, variants};
 pub use jpeg::{JpegSettings, Preset};

@@ -19,6 +19,7 @@ use hayro::{PixmapSettings, RenderCache, RenderSettings};
 
 use crate::bounds::Bounds;
 use crate::error::{MediaError, within};
+use crate::first::WantsMore;
 use crate::format::Format;
 use crate::input::Input;
 use crate::jpeg::{self, JpegSettings};
@@ -59,14 +60,16 @@ pub fn pdf_to_pages(
     bounds: &Bounds,
 ) -> Result<Vec<PageFile>, MediaError> {
     let (input, _) = open_as(input, bounds, "PDF", |format| format == Format::Pdf)?;
-    pages_of(&input, target, settings, bounds)
+    pages_of(&input, target, settings, bounds, &mut |_, _| true)
 }
 
+/// The same, as long as somebody wants more pages.
 pub(crate) fn pages_of(
     input: &Input,
     target: &Target,
     settings: PdfSettings,
     bounds: &Bounds,
+    wants_more: &mut WantsMore<'_>,
 ) -> Result<Vec<PageFile>, MediaError> {
     let data = input.read_all()?;
     on_a_deep_stack(|| {
@@ -75,9 +78,15 @@ pub(crate) fn pages_of(
         let mut outputs = Outputs::new(target);
         let mut files = Vec::with_capacity(pdf.pages().len());
         let mut streams = Streams::default();
+        let mut goes_on = wants_more(None, pdf.pages().len());
         for (number, page) in (1..).zip(pdf.pages().iter()) {
+            if !goes_on {
+                break;
+            }
             let converted = convert(page, number, &cache, settings, bounds, &mut streams, &mut outputs);
-            files.push(converted.map_err(|error| on_page(number, error))?);
+            let file = converted.map_err(|error| on_page(number, error))?;
+            goes_on = wants_more(Some(&file), pdf.pages().len());
+            files.push(file);
         }
         outputs.keep();
         Ok(files)

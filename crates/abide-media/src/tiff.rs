@@ -13,6 +13,7 @@ use layout::Layout;
 
 use crate::bounds::Bounds;
 use crate::error::{MediaError, within};
+use crate::first::WantsMore;
 use crate::format::Format;
 use crate::input::Input;
 use crate::jpeg::{self, Encoder, JpegSettings};
@@ -29,16 +30,33 @@ pub fn tiff_to_jpeg(
     bounds: &Bounds,
 ) -> Result<Vec<PageFile>, MediaError> {
     let (input, _) = open_as(input, bounds, "TIFF", |format| format == Format::Tiff)?;
-    let (reader, layouts) = pages(&input, bounds)?;
+    pages_of(&input, target, settings, bounds, &mut |_, _| true)
+}
+
+/// The same, as long as somebody wants more pages.
+pub(crate) fn pages_of(
+    input: &Input,
+    target: &Target,
+    settings: JpegSettings,
+    bounds: &Bounds,
+    wants_more: &mut WantsMore<'_>,
+) -> Result<Vec<PageFile>, MediaError> {
+    let (reader, layouts) = pages(input, bounds)?;
     let mut outputs = Outputs::new(target);
     let mut files = Vec::with_capacity(layouts.len());
+    let mut goes_on = wants_more(None, layouts.len());
     for (page, layout) in (1..).zip(&layouts) {
+        if !goes_on {
+            break;
+        }
         let bytes = page_to_jpeg(&reader, layout, settings)?;
         let suffix = if layouts.len() == 1 { ".jpg".to_owned() } else { format!("-p{page:04}.jpg") };
         let path = outputs.write(&suffix, &bytes)?;
         let (width, height) = layout.orientation.sides(layout.width, layout.height);
         let bytes = bytes.len() as u64;
-        files.push(PageFile { page, path, bytes, width, height, kind: PageKind::Converted, text: None });
+        let file = PageFile { page, path, bytes, width, height, kind: PageKind::Converted, text: None };
+        goes_on = wants_more(Some(&file), layouts.len());
+        files.push(file);
     }
     outputs.keep();
     Ok(files)

@@ -1,6 +1,6 @@
 //! PDF to pages: drawn, copied, and their text.
 
-use abide_media::{Bounds, MediaError, PageFile, PageKind, PdfSettings, pdf_to_pages};
+use abide_media::{Bounds, MediaError, PageFile, PageKind, PdfSettings, first_pages, pdf_to_pages};
 
 use crate::pdf_writer::{document, stream, write};
 use crate::picture::{bits, picture, rgb, target};
@@ -44,6 +44,34 @@ fn pages_are_drawn_in_order_with_their_text() {
     assert!(first.get_pixel(20, 180)[0] > 200 && first.get_pixel(20, 180)[1] < 60, "red at the lower left");
     assert!(first.get_pixel(150, 180)[1] > 240, "white elsewhere");
     assert!(rgb(&pages[2].path).get_pixel(150, 100)[0] < 60);
+}
+
+#[test]
+fn the_first_pages_are_as_many_as_are_wanted() {
+    let pages = ["0 0 1 rg 0 0 9 9 re f", "1 0 0 rg 0 0 9 9 re f", "0 1 0 rg 0 0 9 9 re f"];
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.pdf");
+    std::fs::write(&input, document(200, 200, FONT, &pages, &[helvetica()])).unwrap();
+    let settings = PdfSettings { dpi: 72, ..PdfSettings::default() };
+    let first = |most: u32| {
+        let mut told = Vec::new();
+        let made = first_pages(&input, &target(dir.path()), settings, &Bounds::default(), |page, of| {
+            told.push((page.map_or(0, |page| page.page), of));
+            page.is_none_or(|page| page.page < most)
+        });
+        (made.unwrap(), told)
+    };
+    let all = pdf_to_pages(&input, &target(dir.path()), settings, &Bounds::default()).unwrap();
+    for most in 1..=3 {
+        let (made, told) = first(most);
+        assert_eq!(made, all[..most as usize]);
+        assert_eq!(told, (0..=most).map(|page| (page, 3)).collect::<Vec<_>>());
+        assert!(made.iter().all(|page| page.path.exists()));
+    }
+    let (made, _) = first(9);
+    assert_eq!(made, all);
+    let none = first_pages(&input, &target(dir.path()), settings, &Bounds::default(), |_, _| false);
+    assert_eq!(none.unwrap(), [], "nothing is made that nobody wants");
 }
 
 #[test]

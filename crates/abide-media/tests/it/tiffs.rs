@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use abide_media::{Bounds, JpegSettings, MediaError, PageFile, Preset, probe, tiff_to_jpeg};
+use abide_media::{
+    Bounds, JpegSettings, MediaError, PageFile, PdfSettings, Preset, first_pages, probe, tiff_to_jpeg,
+};
 use image::{GrayImage, RgbImage};
 
 use crate::picture::{bars, bits, gray, likeness, picture, rgb, target};
@@ -353,6 +355,32 @@ fn pages_orientation_profile_and_resolution() {
     let bytes = std::fs::read(&pages[0].path).unwrap();
     assert_eq!(bytes[6..18], *b"JFIF\0\x01\x01\x01\x01\x90\x01\x2c", "turned, 400 by 300 dots per inch");
     assert!(bytes.windows(profile.len()).any(|window| window == profile));
+}
+
+#[test]
+fn the_first_page_alone_is_named_as_it_is_among_all() {
+    let page = rgb_page(1).strips(H, vec![picture(W, H).as_raw().clone()]);
+    let cut = rgb_page(1).strips(H, vec![vec![0; 9]]);
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.tif");
+    std::fs::write(&input, write(CLASSIC, &[page.clone(), cut, page])).unwrap();
+    let first = |most: u32| {
+        let target = target(dir.path());
+        first_pages(&input, &target, PdfSettings::default(), &Bounds::default(), |page, of| {
+            assert_eq!(of, 3);
+            page.is_none_or(|page| page.page < most)
+        })
+    };
+    let made = first(1).unwrap();
+    assert_eq!(made.len(), 1);
+    assert!(made[0].path.ends_with("out-p0001.jpg") && made[0].path.exists());
+    assert!(first(2).is_err(), "the second page lacks most of its pixels");
+    assert!(!dir.path().join("out-p0001.jpg").exists(), "what fails leaves nothing");
+    let text = dir.path().join("in.txt");
+    std::fs::write(&text, "no pages").unwrap();
+    let refused =
+        first_pages(&text, &target(dir.path()), PdfSettings::default(), &Bounds::default(), |_, _| true);
+    assert!(refused.unwrap_err().to_string().contains("TIFF or PDF"));
 }
 
 #[test]

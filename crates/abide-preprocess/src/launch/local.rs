@@ -12,7 +12,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 /// What a process gets.
@@ -80,47 +81,11 @@ impl Local {
         rooms: Rooms,
         started: impl FnOnce() + Send,
     ) -> Run {
-        let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
-        let made = std::fs::create_dir_all(&self.work_dir);
-        let dir = made.and_then(|()| tempfile::tempdir_in(&self.work_dir));
-        let dir = match dir {
-            Ok(dir) => dir,
-            Err(error) => {
-                let rest_ms = is_full(&error).then_some(ROOM_REST_MS);
-                let reason = format!("{} cannot be used: {error}", self.work_dir.display());
-                return Run::NotStarted { reason, rest_ms };
-            }
-        };
-        let child = Command::new(&self.program)
-            .args(&self.arguments)
-            .arg(tag)
-            .env_clear()
-            .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-            .env("TMPDIR", dir.path())
-            // Memory counts when it is used, not when an arena is set aside.
-            .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
-            .envs(environment)
-            .current_dir(dir.path())
-            // It ends when we do, however we end: nobody else holds the other end of this.
-            .env("LIFELINE", "stdin")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            // What a terminal tells us to stop with is not for workers: we stop them, and that is no failure of theirs.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn();
-        let mut child = match child {
-            Ok(child) => child,
-            Err(error) => {
-                return not_started(format!("{} cannot be started: {error}", self.program.display()));
-            }
+        let (_dir, mut child) = match self.spawn(tag, environment, rooms, Stdio::null(), Stdio::piped()) {
+            Ok(spawned) => spawned,
+            Err(not_started) => return not_started,
         };
         let _lifeline = child.stdin.take();
-        if let Err(error) = confine(&child, rooms) {
-            // It ends with the handle to it.
-            return not_started(format!("the bounds of a worker cannot be set: {error}"));
-        }
         started();
         let ended = tokio::time::timeout(rooms.wall, watch(&mut child)).await;
         Run::Ended(match ended {
@@ -137,6 +102,70 @@ impl Local {
                 Ended::Failed { reason }
             }
         })
+    }
+
+    /// Runs one process and gives what it says line by line until it ends or its time is over, however that comes about. Dropped
+    /// before that, it kills it.
+    pub async fn heard(&self, tag: &str, environment: Environment, rooms: Rooms) -> Vec<String> {
+        let mut said = Vec::new();
+        let spawned = self.spawn(tag, environment, rooms, Stdio::piped(), Stdio::null());
+        let Ok((_dir, mut child)) = spawned else { return said };
+        let _lifeline = child.stdin.take();
+        let Some(stdout) = child.stdout.take() else { return said };
+        let mut lines = BufReader::new(stdout.take(SAID_BYTES)).lines();
+        let hear = async {
+            while let Ok(Some(line)) = lines.next_line().await {
+                said.push(line);
+            }
+        };
+        // What was said until then counts.
+        tokio::time::timeout(rooms.wall, hear).await.ok();
+        // It may have ended meanwhile.
+        drop(child.kill().await);
+        said
+    }
+
+    /// A process within its bounds, after the directory that is its own and goes last.
+    fn spawn(
+        &self,
+        tag: &str,
+        environment: Environment,
+        rooms: Rooms,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> Result<(TempDir, Child), Run> {
+        let not_started = |reason: String| Run::NotStarted { reason, rest_ms: None };
+        let made = std::fs::create_dir_all(&self.work_dir);
+        let dir = made.and_then(|()| tempfile::tempdir_in(&self.work_dir)).map_err(|error| {
+            let rest_ms = is_full(&error).then_some(ROOM_REST_MS);
+            let reason = format!("{} cannot be used: {error}", self.work_dir.display());
+            Run::NotStarted { reason, rest_ms }
+        })?;
+        let child = Command::new(&self.program)
+            .args(&self.arguments)
+            .arg(tag)
+            .env_clear()
+            .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+            .env("TMPDIR", dir.path())
+            // Memory counts when it is used, not when an arena is set aside.
+            .env("MIMALLOC_ARENA_EAGER_COMMIT", "0")
+            .envs(environment)
+            .current_dir(dir.path())
+            // It ends when we do, however we end: nobody else holds the other end of this.
+            .env("LIFELINE", "stdin")
+            .stdin(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
+            // What a terminal tells us to stop with is not for workers: we stop them, and that is no failure of theirs.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        let child = child
+            .map_err(|error| not_started(format!("{} cannot be started: {error}", self.program.display())))?;
+        // If that fails, it ends with the handle to it.
+        confine(&child, rooms)
+            .map_err(|error| not_started(format!("the bounds of a worker cannot be set: {error}")))?;
+        Ok((dir, child))
     }
 }
 

@@ -14,6 +14,10 @@ use std::path::Path;
 /// The sides of variants, by name.
 const SIDES: [(&str, u32); 3] = [("thumb", 200), ("medium", 1288), ("large", 2400)];
 
+pub(super) fn sides() -> [u32; 3] {
+    SIDES.map(|(_, side)| side)
+}
+
 /// What a conversion made.
 pub(super) struct Made {
     pub(super) report: Report,
@@ -26,22 +30,23 @@ fn settings(assignment: &Assignment) -> JpegSettings {
 }
 
 /// What a conversion may hold: three quarters of what the process gets.
-fn bounds(assignment: &Assignment) -> Bounds {
+pub(super) fn bounds(memory_mb: Option<u64>) -> Bounds {
     let defaults = Bounds::default();
-    let memory = assignment.memory_mb.map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
+    let memory = memory_mb.map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
     Bounds {
         memory_bytes: memory.map_or(defaults.memory_bytes, |bytes| bytes.min(defaults.memory_bytes)),
         ..defaults
     }
 }
 
-fn target(dir: &Path) -> Target {
+pub(super) fn target(dir: &Path) -> Target {
     Target { dir: dir.to_owned(), stem: "output".to_owned() }
 }
 
 /// A TIFF to a JPEG, or to one for each page.
 pub(super) fn tiff(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Made, Trouble> {
-    let pages = abide_media::tiff_to_jpeg(input, &target(dir), settings(assignment), &bounds(assignment))?;
+    let pages =
+        abide_media::tiff_to_jpeg(input, &target(dir), settings(assignment), &bounds(assignment.memory_mb))?;
     let key = assignment.output_r2_key.as_deref().and_then(|key| key.strip_suffix(".jpg"));
     let stem = key.or_else(|| tiff_phase::stem(&assignment.input_r2_key)).unwrap_or(&assignment.input_r2_key);
     Ok(paged(stem, pages))
@@ -51,7 +56,7 @@ pub(super) fn tiff(assignment: &Assignment, input: &Path, dir: &Path) -> Result<
 pub(super) fn pdf(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Made, Trouble> {
     let dpi = assignment.pdf_dpi.unwrap_or(PdfSettings::default().dpi);
     let settings = PdfSettings { jpeg: settings(assignment), dpi };
-    let pages = abide_media::pdf_to_pages(input, &target(dir), settings, &bounds(assignment))?;
+    let pages = abide_media::pdf_to_pages(input, &target(dir), settings, &bounds(assignment.memory_mb))?;
     let key = assignment.output_r2_key.as_deref();
     let stem = key.or_else(|| pdf_phase::stem(&assignment.input_r2_key)).unwrap_or(&assignment.input_r2_key);
     Ok(paged(stem, pages))
@@ -114,8 +119,13 @@ pub(super) struct Pictured {
 
 /// An image to variants and an original for the archive.
 pub(super) fn image(assignment: &Assignment, input: &Path, dir: &Path) -> Result<Pictured, Trouble> {
-    let sides = SIDES.map(|(_, side)| side);
-    let made = abide_media::variants(input, &target(dir), &sides, settings(assignment), &bounds(assignment))?;
+    let made = abide_media::variants(
+        input,
+        &target(dir),
+        &sides(),
+        settings(assignment),
+        &bounds(assignment.memory_mb),
+    )?;
     let content_type = content_type(made.format);
     let asset_id = assignment.asset_id();
     let folder = format!("archive/{}/{asset_id}", assignment.batch_id);

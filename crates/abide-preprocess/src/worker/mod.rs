@@ -6,20 +6,24 @@
 mod assignment;
 mod convert;
 mod door;
+mod trial;
 
 pub use assignment::{Access, Assignment, BadAssignment};
 pub use door::{UploadsAnswer, UploadsRequest, Wanted};
+pub use trial::{Trial, Tried};
 
 use crate::phases::{Phase, image::ImageProcessing, pdf::PdfSplitting, tiff::TiffConversion};
 use crate::report::{Hindrance, Report, ReportStatus};
 use abide_fetch::certificates;
 use door::Door;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// What a worker does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Work {
     /// A TIFF to a JPEG.
     Tiff,

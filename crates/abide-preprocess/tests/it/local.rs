@@ -58,6 +58,30 @@ fn one_that_reached_a_bound_says_which_and_no_more() {
 }
 
 #[test]
+fn what_one_says_is_heard_however_it_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let local = Local {
+        program: "sh".into(),
+        arguments: vec!["-c".into(), "echo first; echo second; eval \"$NEXT\"".into()],
+        work_dir: dir.path().to_owned(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let short = Rooms { wall: Duration::from_secs(3), ..ROOMS };
+    for (next, rooms) in [("exit 3", ROOMS), ("kill -KILL $$", ROOMS), ("printf half; exec sleep 600", short)]
+    {
+        let environment = BTreeMap::from([("NEXT", next.to_owned())]);
+        let said = runtime.block_on(local.heard("t", environment, rooms));
+        assert_eq!(said, ["first", "second"], "{next}");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "its directory is gone");
+    }
+    let endless = BTreeMap::from([("NEXT", "yes".to_owned())]);
+    let said = runtime.block_on(local.heard("t", endless, ROOMS));
+    assert!(said.len() < 64 * 1024, "no more is kept than anybody needs");
+    let nowhere = Local { program: "/nowhere/worker".into(), ..local };
+    assert!(runtime.block_on(nowhere.heard("t", BTreeMap::new(), ROOMS)).is_empty());
+}
+
+#[test]
 fn one_that_waits_for_ever_is_stopped_by_the_clock() {
     let reason = failed(run("sleep 600", Rooms { wall: Duration::from_millis(300), ..ROOMS }));
     assert!(reason.starts_with("its worker took longer than 300 ms (preprocess.task_timeout_"), "{reason}");

@@ -13,6 +13,9 @@ pub(crate) enum WorkerTask {
     Pdf,
     /// Make variants of an image.
     Image,
+    /// Make some pages of a file, and say how long that took: for this program's own estimates.
+    #[value(hide = true)]
+    Trial,
 }
 
 /// How much effort goes into JPEGs.

@@ -36,6 +36,7 @@ mod pdf_writer;
 mod place;
 mod preprocess;
 mod preprocess_again;
+mod preprocess_estimate;
 mod preprocess_folder;
 mod preprocess_hostile;
 mod preprocess_http;

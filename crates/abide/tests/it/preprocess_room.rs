@@ -133,7 +133,7 @@ fn a_document_that_may_not_fit_is_warned_about_and_tried() {
     let text = "mount -t tmpfs -o size=150m tmpfs disk && exec \"$@\"";
     let run = on_disks(&place, text, "preprocess scans --out disk/web --dry-run").output().unwrap();
     let said = String::from_utf8(run.stderr).unwrap();
-    assert!(run.status.success() && said.contains("\nthat may not be enough: "), "{said}");
+    assert!(run.status.success() && said.contains("\nthe room may not be enough: "), "{said}");
 }
 
 /// The same command twice, with room for the second once what filled the disk for the first is all written.

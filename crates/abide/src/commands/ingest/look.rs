@@ -79,10 +79,10 @@ impl Look {
     }
 
     /// Says what will be done and what it will take, and refuses what cannot be done.
-    pub(super) fn say(&self, order: &Order<'_>, staff: &say::Staff) -> Result<(), Failure> {
+    pub(super) async fn say(&self, order: &Order<'_>, staff: &say::Staff) -> Result<(), Failure> {
         self.is_its_folder(order)?;
         let part = bring::part(order.folder, &self.plan);
-        let estimate = order.estimate(&part)?;
+        let estimate = order.estimate(&part).await?;
         say::beforehand(order, &part, self, staff, &estimate);
         // What is only looked at, or goes on, needs no more than there is.
         let is_nothing = self.plan.changes.is_empty() || self.pending().is_some();

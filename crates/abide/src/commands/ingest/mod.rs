@@ -96,7 +96,7 @@ pub(crate) fn run(mut config: Config, args: &IngestArgs, output: Output) -> Resu
         let staff = Staff::of(&crew, &config.llm);
         if args.dry_run {
             let look = Look::from_outside(&order).await?;
-            look.say(&order, &staff)?;
+            look.say(&order, &staff).await?;
             return look.list(&order);
         }
         let _late = if early.is_none() { Some(Alone::on(&config.store.data_dir)?) } else { None };
@@ -120,8 +120,8 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    fn estimate(&self, part: &Folder) -> Result<Estimate, Failure> {
-        Estimate::of(part, &self.config.store.data_dir, self.config.launcher.in_flight)
+    async fn estimate(&self, part: &Folder) -> Result<Estimate, Failure> {
+        Estimate::of(self.config, part, &self.config.store.data_dir).await
     }
 }
 
@@ -165,7 +165,7 @@ async fn ingest(
         batch_id: RefCell::new(None),
     };
     let look = going.look().await?;
-    look.say(&order, staff)?;
+    look.say(&order, staff).await?;
     if args.dry_run {
         return look.list(&order);
     }
@@ -406,7 +406,9 @@ impl Going<'_> {
         let gone = || Failure::Deleted(self.order.name.to_owned());
         let collection = match self.find().await? {
             None if self.life.get().is_some() => return Err(gone()),
-            Some(collection) if self.life.get().is_some_and(|life| *life != collection.life) => return Err(gone()),
+            Some(collection) if self.life.get().is_some_and(|life| *life != collection.life) => {
+                return Err(gone());
+            }
             Some(collection) if collection.deleting => {
                 return Err(Failure::Unusable(No::Deleting(collection.name).to_string()));
             }

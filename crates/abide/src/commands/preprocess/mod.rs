@@ -96,7 +96,7 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
     let plan = Plan::of(&folder, &ledger, &how, &results);
     let todo = plan.todo(&folder);
     let is_made = |file: &File| is_made(state, &ledger, &how, file);
-    let estimate = Estimate::of_rest(&todo, &results.out, config.launcher.in_flight, is_made)?;
+    let estimate = runtime()?.block_on(Estimate::of_rest(&config, &todo, &results.out, is_made))?;
     say(&folder, &plan, &estimate, args.preset, output);
     nothing_of_others(&plan, &results, &ledger)?;
     if !plan.is_empty() {
@@ -329,15 +329,18 @@ fn say(folder: &Folder, plan: &Plan, estimate: &Estimate, preset: PresetArg, out
             HumanBytes(free_bytes),
             HumanDuration(time.max(Duration::from_secs(1))),
         ));
-        if estimate.may_not_fit() {
-            text.push_str(
-                "\nthat may not be enough: what pages of documents take is a guess. Without room it stops, and goes on when there is \
-                 some",
-            );
+        if estimate.tried > 0 {
+            text.push_str(&format!(" ({} tried)", counted(estimate.tried as u64, "file")));
         }
         if preset == PresetArg::Default && time > LONG {
             let fast = HumanDuration(estimate.time(PresetArg::Fast));
             text.push_str(&format!("; --preset fast would take about {fast}, for larger files"));
+        }
+        if estimate.may_not_fit() {
+            text.push_str(
+                "\nthe room may not be enough: what pages of documents take is a guess. Without room it stops, and goes on when there is \
+                 some",
+            );
         }
     }
     let document = json!({
@@ -350,6 +353,7 @@ fn say(folder: &Folder, plan: &Plan, estimate: &Estimate, preset: PresetArg, out
         "free_bytes": free_bytes,
         "estimated_seconds": time.as_secs_f64(),
         "estimated_seconds_fast": estimate.time(PresetArg::Fast).as_secs_f64(),
+        "tried_files": estimate.tried,
     });
     output.message(&text, &document);
     let cannot = [
