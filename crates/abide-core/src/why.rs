@@ -102,8 +102,13 @@ pub enum Cause {
 pub struct Ahead {
     /// How many were counted.
     pub count: u64,
-    /// Whether there are more.
+    /// Whether there are, or may be, more.
     pub or_more: bool,
+}
+
+impl Ahead {
+    /// Nothing.
+    pub const NONE: Ahead = Ahead { count: 0, or_more: false };
 }
 
 /// What is known of a job and of all it depends on, read from one snapshot.
@@ -131,7 +136,7 @@ pub struct WhyFacts {
     pub keys: Vec<KeyFacts>,
     /// Whether some worker takes its kind from its queue.
     pub has_worker: bool,
-    /// How many ready jobs of its queue and kind are before it.
+    /// How many ready jobs of its queue and kind are before it, if it is ready itself.
     pub ahead: Ahead,
 }
 

@@ -93,6 +93,7 @@ fn last(reason: &Option<String>) -> String {
 fn before(ahead: Ahead) -> String {
     match ahead {
         Ahead { count: 0, or_more: false } => "nothing waits before it".to_owned(),
+        Ahead { count: 0, or_more: true } => "others may wait before it".to_owned(),
         Ahead { count: 1, or_more: false } => "1 waits before it".to_owned(),
         Ahead { count, or_more: false } => format!("{count} wait before it"),
         Ahead { count, or_more: true } => format!("{count} or more wait before it"),

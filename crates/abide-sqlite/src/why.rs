@@ -4,7 +4,7 @@ use crate::error::Outcome;
 use crate::jobs::job::Stream;
 use crate::reader::Snapshot;
 use crate::workers;
-use abide_core::job::JobId;
+use abide_core::job::{JobId, JobState};
 use abide_core::limits::{AHEAD_COUNTED, WORKER_SEEN_MS};
 use abide_core::name::{JobKind, LimitKey};
 use abide_core::queue::QueuePolicy;
@@ -45,6 +45,9 @@ const NEXT_PARKED_KEY: &str = "SELECT parked_on FROM jobs WHERE parked_on > ?1 O
 /// What is counted at most: one more than is told.
 const BOUND: i64 = AHEAD_COUNTED as i64 + 1;
 
+/// Keys with parked jobs that are looked at.
+const KEYS: usize = 1_000;
+
 /// Counts up to [`AHEAD_COUNTED`] and notes whether there are more.
 #[derive(Default)]
 struct Tally(u64);
@@ -80,7 +83,16 @@ impl Snapshot<'_> {
             paused: policy.is_some_and(|policy| policy.paused),
             keys,
             has_worker: self.has_worker(&job)?,
-            ahead: self.ahead_in_stream(&job)?,
+            ahead: match job.state {
+                JobState::Ready => self.ahead_in_stream(&job)?,
+                // Nobody asks: it is for other reasons that it does not run.
+                JobState::Scheduled
+                | JobState::Running
+                | JobState::Done
+                | JobState::Skipped
+                | JobState::Failed
+                | JobState::Cancelled => Ahead::NONE,
+            },
             queue: job.queue,
             kind: job.kind,
         }))
@@ -111,20 +123,21 @@ impl Snapshot<'_> {
         Ok(KeyFacts { key: key.clone(), room: now.room, in_use: now.in_use, ahead: tally.ahead() })
     }
 
-    /// The better ready jobs of its queue and kind: those on offer, and those parked under whatever key.
+    /// The better ready jobs of its queue and kind: those on offer, and those parked under the first [`KEYS`] keys. Under any
+    /// more of them there may be others.
     fn ahead_in_stream(&self, job: &JobView) -> Outcome<Ahead> {
         let stream = (job.queue.clone(), job.kind.clone());
         let mut tally = Tally::default();
         self.count_offered(job, &stream, &mut tally)?;
         let mut last = String::new();
         let next = |last: &str| self.db.one(NEXT_PARKED_KEY, [last], |row| Ok(row.text(0)?.to_owned()));
-        while !tally.is_full()
-            && let Some(key) = next(&last)?
-        {
+        for _ in 0..KEYS {
+            let Some(key) = next(&last)?.filter(|_| !tally.is_full()) else { return Ok(tally.ahead()) };
             self.count_parked(job, &stream, &LimitKey::trusted(key.as_str()), &mut tally)?;
             last = key;
         }
-        Ok(tally.ahead())
+        let Ahead { count, or_more } = tally.ahead();
+        Ok(Ahead { count, or_more: or_more || next(&last)?.is_some() })
     }
 
     fn count_offered(&self, job: &JobView, (queue, kind): &Stream, tally: &mut Tally) -> Outcome<()> {

@@ -2,8 +2,10 @@
 
 use crate::world::{job, open, scratch};
 use abide_core::job::{JobId, JobState, NewJob};
-use abide_core::name::{JobKind, QueueName, UniqueKey};
+use abide_core::limit::LimitPolicy;
+use abide_core::name::{JobKind, LimitKey, QueueName, UniqueKey};
 use abide_core::time::Time;
+use abide_core::why::{Ahead, WhyFacts};
 use abide_sqlite::SqliteStore;
 use abide_store::view::{JobFilter, JobPage, TimeRange};
 use abide_store::{Answer, Read, Store, Write};
@@ -68,6 +70,28 @@ fn a_rare_job_is_found_page_by_page_or_at_once() {
     let (pages, ids) = whole(&store, &JobFilter { state: Some(JobState::Ready), limit: 1_000, ..all });
     assert_eq!((pages, ids.len()), (12, MANY - 1));
     assert!(ids.is_sorted_by(|a, b| a > b));
+}
+
+/// What is known of why the first job does not run where each of so many hosts has another one parked.
+fn why_beside(hosts: usize) -> WhyFacts {
+    let dir = scratch();
+    let mut store = open(dir.path());
+    let class = LimitKey::trusted("host:*");
+    let policy = Some(LimitPolicy { concurrency: Some(1), ..LimitPolicy::default() });
+    let jobs = (0..2 * hosts)
+        .map(|n| NewJob { limit_keys: vec![LimitKey::trusted(format!("host:{}", n % hosts))], ..job(n) });
+    let enqueue = Write::Enqueue { jobs: jobs.collect() };
+    store.write(Time(1), &[Write::SetLimit { key: class, policy }, enqueue]).unwrap();
+    match store.reader().unwrap().read(Time(2), &Read::Why(JobId(1))).unwrap() {
+        Answer::Why(Some(facts)) => *facts,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn why_looks_at_so_many_hosts_and_no_more() {
+    assert_eq!(why_beside(800).ahead, Ahead::NONE);
+    assert_eq!(why_beside(1_200).ahead, Ahead { count: 0, or_more: true });
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl State {
             paused: self.is_paused(&job.queue),
             keys: job.keys().into_iter().map(|key| self.key_facts(job, key, now)).collect(),
             has_worker: self.has_worker(job, now),
-            ahead: self.ahead_in_stream(job),
+            ahead: if job.state == JobState::Ready { self.ahead_in_stream(job) } else { Ahead::NONE },
         })
     }
 

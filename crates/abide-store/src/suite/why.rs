@@ -26,8 +26,6 @@ stories![
     several_causes_hold_at_once,
 ];
 
-const NONE_AHEAD: Ahead = Ahead { count: 0, or_more: false };
-
 fn ahead(count: u64) -> Ahead {
     Ahead { count, or_more: false }
 }
@@ -112,7 +110,7 @@ fn its_key_is_full(p: &mut Probe<'_>) {
     }
     let urgent = p.enqueue(NewJob { priority: 1, ..job_with(&["host:a"]) });
     let key = limit_key("host:a");
-    assert_eq!(p.why(urgent), [Cause::Concurrency { key, limit: 1, in_use: 1, ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(urgent), [Cause::Concurrency { key, limit: 1, in_use: 1, ahead: Ahead::NONE }]);
 }
 
 fn its_key_is_used_up_for_now(p: &mut Probe<'_>) {
@@ -121,16 +119,16 @@ fn its_key_is_used_up_for_now(p: &mut Probe<'_>) {
     p.claims(1, &[running]);
     let id = p.enqueue(job_with(&["host:a"]));
     let (key, rate, until) = (limit_key("host:a"), "1/s".parse().expect("a rate"), p.now.plus_ms(1_000));
-    assert_eq!(p.why(id), [Cause::RateLimited { key, rate, until, ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(id), [Cause::RateLimited { key, rate, until, ahead: Ahead::NONE }]);
 }
 
 fn its_key_cools_down(p: &mut Probe<'_>) {
     let id = staffed(p, job_with(&["host:a"]));
     p.set(Write::CoolDown(CoolDown { key: limit_key("host:a"), for_ms: 40 }));
     let (key, until) = (limit_key("host:a"), p.now.plus_ms(40));
-    assert_eq!(p.why(id), [Cause::CoolingDown { key, until, ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(id), [Cause::CoolingDown { key, until, ahead: Ahead::NONE }]);
     p.pass(40);
-    assert_eq!(p.why(id), [Cause::Waiting { ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(id), [Cause::Waiting { ahead: Ahead::NONE }]);
 }
 
 fn its_queues_own_key_is_full(p: &mut Probe<'_>) {
@@ -148,17 +146,17 @@ fn no_worker_takes_it(p: &mut Probe<'_>) {
     let nobody = [Cause::NoWorker { queue: queue("q"), kind: kind("k") }];
     assert_eq!(p.why(id), nobody);
     staff(p, "remote", None);
-    assert_eq!(p.why(id), [Cause::Waiting { ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(id), [Cause::Waiting { ahead: Ahead::NONE }]);
     p.pass(WORKER_SEEN_MS);
     assert_eq!(p.why(id), nobody, "it was not heard of for too long");
     staff(p, "remote", None);
-    assert_eq!(p.why(id), [Cause::Waiting { ahead: NONE_AHEAD }]);
+    assert_eq!(p.why(id), [Cause::Waiting { ahead: Ahead::NONE }]);
     p.set(Write::RemoveWorker { worker: worker("remote") });
     assert_eq!(p.why(id), nobody);
     let life = Some(p.life);
     staff(p, "inside", life);
     p.pass(WORKER_SEEN_MS * 100);
-    assert_eq!(p.why(id), [Cause::Waiting { ahead: NONE_AHEAD }], "in the process it needs no heartbeat");
+    assert_eq!(p.why(id), [Cause::Waiting { ahead: Ahead::NONE }], "in the process it needs no heartbeat");
     p.begin_alone();
     assert_eq!(p.why(id), nobody, "it ended with its life");
 }
@@ -185,8 +183,8 @@ fn several_causes_hold_at_once(p: &mut Probe<'_>) {
         Cause::Scheduled { run_at },
         Cause::QueuePaused { queue: queue("q") },
         Cause::NoWorker { queue: queue("q"), kind: kind("k") },
-        Cause::CoolingDown { key: limit_key("host:b"), until, ahead: NONE_AHEAD },
-        Cause::Concurrency { key: limit_key("host:a"), limit: 1, in_use: 1, ahead: NONE_AHEAD },
+        Cause::CoolingDown { key: limit_key("host:b"), until, ahead: Ahead::NONE },
+        Cause::Concurrency { key: limit_key("host:a"), limit: 1, in_use: 1, ahead: Ahead::NONE },
     ];
     assert_eq!(p.why(id), expected);
     p.pass(500);
