@@ -5,11 +5,15 @@ use crate::migrate;
 use crate::open::{self, FILE, sync_dir};
 use crate::store::SqliteStore;
 use crate::{DataDir, has_data};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags};
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A backup that was not made, or not restored.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +25,12 @@ pub enum BackupError {
         path: PathBuf,
     },
     /// There is data that would be lost.
-    #[error("{} has data: restore into another directory, or move it away", dir.display())]
+    #[error("{} has data ({file}): restore into another directory, or move it away", dir.display())]
     HasData {
         /// Where.
         dir: PathBuf,
+        /// In which file.
+        file: &'static str,
     },
     /// The file cannot be read or written.
     #[error("{} cannot be used: {error}", path.display())]
@@ -63,19 +69,47 @@ pub fn backup(dir: &Path, to: &Path) -> Result<BackupDone, BackupError> {
     if to.symlink_metadata().is_ok() {
         return Err(BackupError::Exists { path: to.into() });
     }
+    let _turn = Turn::at(to)?;
     let part = beside(to);
     // Made first, so that nobody else can read what is copied into it.
     remove(&part).and_then(|()| private(&part)).map_err(|error| match error {
         BackupError::Io { error, .. } => BackupError::Io { path: to.into(), error },
         other => other,
     })?;
-    let source = dir.join(FILE);
-    let copied = copy(&source, &part).and_then(|()| put(&part, to));
+    let copied = reading(&dir.join(FILE)).map_err(BackupError::from);
+    let copied = copied.and_then(|source| copy(&source, &part)).and_then(|()| put(&part, to));
     if copied.is_err() {
         // What is left of it is of no use, and removed at the next try if not now.
         drop(std::fs::remove_file(&part));
     }
     copied
+}
+
+/// The files that this process makes copies for.
+static UNDER_WAY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The turn to make a copy for one file: two at once would be made in one and the same part.
+struct Turn(PathBuf);
+
+impl Turn {
+    fn at(to: &Path) -> Result<Turn, BackupError> {
+        if under_way().insert(to.to_owned()) {
+            return Ok(Turn(to.to_owned()));
+        }
+        let error = io::Error::new(io::ErrorKind::ResourceBusy, "another backup is being made there");
+        Err(BackupError::Io { path: to.into(), error })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        under_way().remove(&self.0);
+    }
+}
+
+/// Locked for a look only. Whoever panicked left nothing half done.
+fn under_way() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A row that belongs to the store in which it was written, and not to a copy of it: the id of something that goes on
@@ -88,27 +122,26 @@ pub struct OwnRow {
     pub key: &'static str,
 }
 
+/// What SQLite keeps beside a file while somebody writes to it.
+const LOGS: [&str; 2] = ["abide.db-wal", "abide.db-journal"];
+
 const FORGET: &str = "DELETE FROM \"rows\" WHERE key = ?2 AND incarnation IN \
      (SELECT incarnation FROM objects WHERE kind = ?1)";
 
 /// Puts the backup `from` into `dir`, which must have no data, without the rows that are not a copy's. It is checked first;
 /// what is wrong with it is said, and nothing is changed.
 pub fn restore(from: &Path, dir: &Path, without: &[OwnRow]) -> Result<BackupDone, BackupError> {
-    check(from)?;
+    let source = checked(from)?;
     let owned = DataDir::open(dir)?;
-    if has_data(dir) {
-        return Err(BackupError::HasData { dir: dir.into() });
+    if let Some(file) = data_in(dir) {
+        return Err(BackupError::HasData { dir: dir.into(), file });
     }
     let target = dir.join(FILE);
     let part = beside(&target);
     remove(&part)?;
-    let mut into = private(&part)?;
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |error| BackupError::Io { path, error }
-    };
-    let mut source = File::open(from).map_err(io(from))?;
-    io::copy(&mut source, &mut into).map_err(io(&part))?;
+    private(&part)?;
+    // Not byte by byte: a store that was in use has a log beside it, which is a part of it.
+    copy(&source, &part)?;
     forget(&part, without)?;
     let done = put(&part, &target)?;
     drop(SqliteStore::open(owned.path())?);
@@ -128,8 +161,15 @@ fn forget(part: &Path, rows: &[OwnRow]) -> Result<(), OpenError> {
     conn.close().map_err(|(_, error)| fault(error))
 }
 
-/// Whether the file is a whole store of ours.
-fn check(path: &Path) -> Result<(), BackupError> {
+/// The file that keeps somebody's data. A log that was left alone when its file was moved away is one, too: it would be
+/// taken for the log of whatever comes in the place of that file.
+fn data_in(dir: &Path) -> Option<&'static str> {
+    let holds = |file: &&str| dir.join(file).symlink_metadata().is_ok_and(|found| found.len() > 0);
+    if has_data(dir) { Some(FILE) } else { LOGS.into_iter().find(holds) }
+}
+
+/// The file as a whole store of ours.
+fn checked(path: &Path) -> Result<Connection, BackupError> {
     File::open(path).map_err(|error| BackupError::Io { path: path.into(), error })?;
     let conn = reading(path).map_err(of_backup)?;
     migrate::identify(path, &conn).map_err(of_backup)?;
@@ -141,7 +181,7 @@ fn check(path: &Path) -> Result<(), BackupError> {
         return Err(BackupError::Damaged { path: path.into(), reason });
     }
     let found: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(damaged)?;
-    if found == "ok" { Ok(()) } else { Err(BackupError::Damaged { path: path.into(), reason: found }) }
+    if found == "ok" { Ok(conn) } else { Err(BackupError::Damaged { path: path.into(), reason: found }) }
 }
 
 /// What is wrong with a backup, said of a backup.
@@ -155,14 +195,12 @@ fn of_backup(error: OpenError) -> BackupError {
     }
 }
 
-fn copy(source: &Path, part: &Path) -> Result<(), BackupError> {
-    let conn = reading(source)?;
-    let name = part.to_str().ok_or_else(|| BackupError::Io {
-        path: part.into(),
-        error: io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8"),
-    })?;
+/// Copies the store as it is at one instant, with what is only in its log so far.
+fn copy(source: &Connection, part: &Path) -> Result<(), BackupError> {
     let fault = |error: rusqlite::Error| OpenError::of_fault(part, Fault::from(error));
-    conn.execute("VACUUM INTO ?1", [name]).map_err(fault)?;
+    // A name need not be UTF-8.
+    let name = ToSqlOutput::Borrowed(ValueRef::Text(part.as_os_str().as_bytes()));
+    source.execute("VACUUM INTO ?1", [name]).map_err(fault)?;
     Ok(())
 }
 

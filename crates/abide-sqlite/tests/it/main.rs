@@ -1,6 +1,7 @@
 //! The SQLite store, by its public door.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod backup;
 mod child;
 mod counts;
 mod data_dir;

@@ -74,7 +74,12 @@ fn extent(dir: &FilePath) -> (u64, u64) {
 /// Copies the store to `file`.
 pub(crate) fn backup(config: &Config, file: &FilePath, output: Output) -> Result<(), Failure> {
     let file = std::path::absolute(file).map_err(|error| Failure::Input { path: file.to_owned(), error })?;
-    let body = json!({ "path": file }).to_string();
+    let Some(path) = file.to_str() else {
+        let message =
+            format!("{} is not UTF-8, which a server cannot be told: give another name", file.display());
+        return Err(Failure::Unusable(message));
+    };
+    let body = json!({ "path": path }).to_string();
     let mut document: Value = reach::with(config, Missing::Refuse, async |client| {
         Ok(client.post_text(&Path::v1(["backup"]), body).await?)
     })?;

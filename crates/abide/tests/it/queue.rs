@@ -1,8 +1,10 @@
 //! The work queue as people use it: lists in, files out, beside a server and without one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -305,6 +307,10 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     let nowhere = place.run("backup nowhere/copy.db --data-dir one");
     assert_eq!(nowhere.code, Some(1), "{nowhere}");
     assert!(nowhere.stderr.contains("nowhere/copy.db cannot be used: No such file"), "{nowhere}");
+    let mut unreadable = place.command("backup --data-dir one");
+    let said = unreadable.arg(OsStr::from_bytes(b"copy-\xff.db")).output().expect("the binary starts");
+    assert_eq!(said.status.code(), Some(2), "{said:?}");
+    assert!(String::from_utf8_lossy(&said.stderr).contains("is not UTF-8"), "{said:?}");
     let made = ok(&place.run("backup copy.db --data-dir one --json"));
     assert_eq!(made["bytes"], std::fs::metadata(place.path("work/copy.db")).unwrap().len());
     assert_eq!(place.run("queue enqueue late --data-dir one").code, Some(0));
@@ -317,7 +323,7 @@ fn a_backup_of_a_running_server_is_restored_elsewhere_and_nowhere_over_data() {
     assert_eq!((&one[1], &one[2], two.as_array().unwrap().len()), (&two[0], &two[1], 2));
     insta::assert_snapshot!(place.run("restore copy.db --data-dir two"), @"
     exit 3
-    error: two has data: restore into another directory, or move it away
+    error: two has data (abide.db): restore into another directory, or move it away
     ");
     let place = place.file("work/half.db", &"x".repeat(5_000));
     insta::assert_snapshot!(place.run("restore one --data-dir three"), @"
