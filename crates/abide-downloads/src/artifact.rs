@@ -44,6 +44,11 @@ struct Line {
     max_bytes: Option<u64>,
 }
 
+/// What a table has where it has nothing is as good as nothing.
+fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
 impl TryFrom<Line> for Artifact {
     type Error = &'static str;
 
@@ -56,10 +61,10 @@ impl TryFrom<Line> for Artifact {
         Ok(Artifact {
             artifact_id,
             url: line.url,
-            resolver_hint: line.resolver_hint,
+            resolver_hint: given(line.resolver_hint),
             priority: line.priority,
-            base_stem: line.base_stem,
-            expected_mime: line.expected_mime,
+            base_stem: given(line.base_stem),
+            expected_mime: given(line.expected_mime),
             max_bytes: line.max_bytes,
         })
     }
@@ -112,7 +117,7 @@ impl Artifact {
             Guard::new(Reach::Anywhere).url(url)?;
             keys.extend(limit_keys(url)?.into_iter().map(|key| ("url", key)));
         }
-        if let Some(resolver) = self.resolver_hint.as_ref().filter(|resolver| !resolver.is_empty()) {
+        if let Some(resolver) = &self.resolver_hint {
             keys.push(("resolver_hint", LimitKey::new(format!("resolver:{resolver}"))?));
         }
         if let Some((field, _)) = keys.iter().find(|(_, key)| key.as_str().ends_with(":*")) {
@@ -192,8 +197,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_resolver_is_none() {
-        assert_eq!(job(r#"{"id": "a", "resolver_hint": ""}"#).limit_keys, []);
+    fn what_is_empty_is_not_given() {
+        let job = job(r#"{"id": "a", "resolver_hint": "", "base_stem": "", "expected_mime": ""}"#);
+        assert_eq!(job.limit_keys, []);
+        let artifact: Artifact = job.payload.decode().unwrap();
+        assert_eq!((artifact.resolver_hint, artifact.base_stem, artifact.expected_mime), (None, None, None));
     }
 
     #[test]

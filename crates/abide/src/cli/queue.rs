@@ -102,7 +102,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = whole(1_u16..=256))]
     pub(crate) workers: Option<u16>,
 
-    /// Set the limit host:*: downloads at the same time from one host, for all who run them.
+    /// Set the limit host:*: downloads at the same time from one host, for all who run them; rates stay.
     #[arg(long, value_name = "N", value_parser = whole(1_u32..=1_000))]
     pub(crate) max_per_host: Option<u32>,
 

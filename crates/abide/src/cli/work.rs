@@ -198,7 +198,7 @@ impl std::str::FromStr for DeadRef {
 pub(crate) enum LimitCommand {
     /// Print limits that have a policy or are in use.
     List(PageArgs),
-    /// Set what a key, a class of keys or a queue allows.
+    /// Set all that a key, a class of keys or a queue allows: what is not given is not limited.
     Set(LimitSetArgs),
 }
 

@@ -3,13 +3,14 @@
 use std::future::Future;
 
 use abide_core::limit::LimitPolicy;
+use abide_core::limits::PAGE_ITEMS;
 use abide_core::name::LimitKey;
 use abide_engine::Engine;
 use abide_fetch::caps::{Cap, Caps};
 use abide_store::{Answer, Read};
 use serde::Deserialize;
 
-use crate::reach::{Client, Path};
+use crate::reach::{Client, Path, ReachError};
 
 /// Limits that are looked at to find one.
 const LOOKS: usize = 10;
@@ -59,6 +60,27 @@ impl Caps for OfServer {
             }
         }))
     }
+}
+
+/// What `key` allows by a policy of its own, or by that of its class.
+pub(crate) async fn policy_of(client: &Client, key: &LimitKey) -> Result<Option<LimitPolicy>, ReachError> {
+    for key in [Some(key.clone()), key.class()].into_iter().flatten() {
+        let mut after = before(&key);
+        loop {
+            let path = Path::v1(["limits"]).with("after", after).with("limit", Some(PAGE_ITEMS));
+            let LimitPage { limits } = client.get(&path).await?;
+            let is_on_the_next =
+                limits.len() == PAGE_ITEMS && limits.last().is_some_and(|last| last.key < key);
+            after = limits.last().map(|last| last.key.clone()).filter(|_| is_on_the_next);
+            let found = limits.into_iter().find(|limit| limit.key == key);
+            match found.and_then(|limit| limit.policy) {
+                Some(policy) => return Ok(Some(policy)),
+                None if after.is_none() => break,
+                None => {}
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The cap by the host's own limit, or by that of all hosts. A limit without concurrency caps nothing.

@@ -249,6 +249,43 @@ fn a_list_goes_on_entering_when_the_process_that_took_it_ends() {
 }
 
 #[test]
+fn a_cap_leaves_rates_as_they_are() {
+    let place = Place::new();
+    for limit in ["host:* --rate 7/s --burst 3", "resolver:* --rate 5/s"] {
+        assert_eq!(place.run(&format!("limit set {limit}")).code, Some(0), "{limit}");
+    }
+    assert_eq!(place.run("queue run --drain --max-per-host 2 --max-per-resolver b:1").code, Some(0));
+    insta::assert_snapshot!(place.run("limit list"), @"
+    exit 0
+    KEY         CONCURRENCY  RATES  BURST  IN USE  WAITING  OPENS
+    host:*      2            7/s    3      0       0
+    resolver:*  -            5/s    -      0       0
+    resolver:b  1            5/s    -      0       0
+    ");
+}
+
+#[test]
+fn a_list_that_cannot_be_entered_fails_also_while_its_pipe_is_open() {
+    let place = Place::new();
+    let full = r#"{"error": {"code": "store_full", "message": "the disk is full"}}"#;
+    let server = Server::start(move |request| match request.path.as_str() {
+        "/v1/jobs" => reply(507, &[], full.as_bytes()),
+        _ => reply(200, &[], b"{}"),
+    });
+    let mut owned = abide_sqlite::DataDir::open(&place.path("work/data")).unwrap();
+    owned.set_address(server.address.to_string()).unwrap();
+    let mut command = place.command("queue enqueue --input - --data-dir data");
+    let mut entering = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut list = entering.stdin.take().unwrap();
+    let lines: String = (0..6_000).map(|n| format!("{}\n", json!({"id": n.to_string()}))).collect();
+    list.write_all(lines.as_bytes()).unwrap();
+    let output = entering.wait_with_output().unwrap();
+    drop(list);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.as_str()), (Some(1), "error: the disk is full\n"));
+}
+
+#[test]
 fn beside_a_server_run_is_its_worker_and_commands_go_through_it() {
     let files = files();
     let place = place().env("ABIDE_DOWNLOADS_WORKERS", "0");

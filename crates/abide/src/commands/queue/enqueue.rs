@@ -112,13 +112,17 @@ fn lines_of(
     let bar = bar(bytes, output);
     let reader = BufReader::with_capacity(READ_BYTES, bar.wrap_read(reader));
     let lines = Lines::new(reader, queue, limit);
-    let imported = runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let imported = runtime.block_on(async {
         let mut way = Way::open(config, Missing::Create).await?;
         let entered = enter(&mut way, lines, config.server.max_body_bytes, &bar, output).await;
         way.close().await;
         entered?.map_err(|error| Failure::Input { path: input.to_owned(), error })
-    })?;
+    });
+    // Who still reads, because a batch failed, may wait for more of a pipe for ever.
+    runtime.shutdown_background();
     bar.finish_and_clear();
+    let imported = imported?;
     let Imported { new, duplicate, errors } = imported;
     output.data(&import_complete(new, duplicate, 0, errors), &imported)?;
     match errors {

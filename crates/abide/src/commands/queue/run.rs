@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use abide_core::limit::LimitPolicy;
 use abide_core::name::{LimitKey, QueueName};
 use abide_downloads::{DOWNLOAD, Downloads, WORKERS};
 use abide_engine::telemetry::LogsOnly;
@@ -33,7 +34,7 @@ use crate::host::{runtime, told_to_stop};
 use crate::logging;
 use crate::output::{Output, counted};
 use crate::reach::{self, Client, Missing, Path, Reach, ReachError};
-use crate::services::caps::OfServer;
+use crate::services::caps::{OfServer, policy_of};
 use crate::services::{Hosted, downloads};
 
 /// How often the queue is looked at.
@@ -205,7 +206,7 @@ impl Running<'_> {
 }
 
 /// What the flags say about limits.
-fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, Value)>, Failure> {
+fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, u32)>, Failure> {
     let names: Vec<&str> = args.max_per_resolver.iter().map(|limit| limit.resolver.as_str()).collect();
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
         let name = names[twice];
@@ -217,23 +218,30 @@ fn limits(args: &RunArgs) -> Result<Vec<(LimitKey, Value)>, Failure> {
     of_hosts
         .into_iter()
         .chain(of_resolvers)
-        .map(|(key, concurrency)| Ok((LimitKey::new(key)?, json!({ "concurrency": concurrency }))))
+        .map(|(key, concurrency)| Ok((LimitKey::new(key)?, concurrency)))
         .collect()
 }
 
-/// Sets limits before any worker starts: one that runs already would not wait for them.
-async fn set_limits(config: &Config, limits: &[(LimitKey, Value)]) -> Result<(), Failure> {
+/// Sets limits before any worker starts: one that runs already would not wait for them. Their rates stay as they are.
+async fn set_limits(config: &Config, limits: &[(LimitKey, u32)]) -> Result<(), Failure> {
     if limits.is_empty() {
         return Ok(());
     }
     let reach = Reach::open(config, Missing::Create, || Hosted::for_commands(config)).await?;
     let mut set = Ok(());
-    for (key, policy) in limits {
-        let path = Path::v1(["limits", key.as_str()]);
-        set = set.and(reach.client().put::<Value>(&path, policy).await.map(drop));
+    for (key, concurrency) in limits {
+        if set.is_ok() {
+            set = cap(reach.client(), key, *concurrency).await;
+        }
     }
     reach.close().await;
     Ok(set?)
+}
+
+async fn cap(client: &Client, key: &LimitKey, concurrency: u32) -> Result<(), ReachError> {
+    let known = policy_of(client, key).await?.unwrap_or_default();
+    let policy = LimitPolicy { concurrency: Some(concurrency), ..known };
+    client.put::<Value>(&Path::v1(["limits", key.as_str()]), &policy).await.map(drop)
 }
 
 fn is_in_use(data_dir: &FilePath) -> bool {
