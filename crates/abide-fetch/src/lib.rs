@@ -15,6 +15,7 @@ pub mod breaker;
 pub mod caps;
 pub mod certificates;
 pub mod client;
+mod content_range;
 pub mod download;
 pub mod error;
 pub mod fetcher;

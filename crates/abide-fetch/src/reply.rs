@@ -2,13 +2,14 @@
 
 use crate::ask::Ask;
 use crate::breaker::Event;
+use crate::content_range::ContentRange;
 use crate::error::{FetchError, Phase};
 use crate::fetcher::{Fetcher, host};
 use crate::places::Place;
 use crate::retry_after::retry_after_ms;
 use bytes::{Bytes, BytesMut};
 use reqwest::StatusCode;
-use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderMap, HeaderName, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -43,7 +44,7 @@ impl Reply {
         let fetcher = fetcher.clone();
         // Whoever is asked for the rest may send all of it instead, or another part.
         let is_rest = response.status() == StatusCode::PARTIAL_CONTENT
-            && begins_at(response.headers(), ask.bytes_before);
+            && ContentRange::of(response.headers()).is_some_and(|range| range.first == ask.bytes_before);
         let before = if is_rest { ask.bytes_before } else { 0 };
         let (bound, received, is_told) = (ask.bytes_max, 0, false);
         let mut reply =
@@ -189,10 +190,4 @@ impl Drop for Reply {
     fn drop(&mut self) {
         self.tell(Event::Succeeded);
     }
-}
-
-/// Whether a part is one that begins so far into the file.
-fn begins_at(headers: &HeaderMap, bytes: u64) -> bool {
-    let range = headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
-    range.is_some_and(|range| range.trim().starts_with(&format!("bytes {bytes}-")))
 }

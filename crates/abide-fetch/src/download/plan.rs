@@ -2,10 +2,11 @@
 
 use super::part::Part;
 use super::record::Record;
+use crate::content_range::ContentRange;
 use crate::limits::VALIDATOR_BYTES;
 use reqwest::header::{
-    CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
-    LAST_MODIFIED, RANGE,
+    ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED,
+    RANGE,
 };
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +120,7 @@ pub(super) fn judge(plan: &Plan, status: u16, headers: &HeaderMap) -> Verdict {
                 (Some(now), Some(then)) => now == *then,
                 (Some(_) | None, Some(_) | None) => true,
             };
-            let whole = content_range(headers).and_then(|range| range.total_if_rest(*offset, *total));
+            let whole = ContentRange::of(headers).and_then(|range| range.total_if_rest(*offset, *total));
             match whole {
                 Some(total) if is_same => Verdict::Append { total },
                 Some(_) | None => Verdict::Discard,
@@ -131,39 +132,10 @@ pub(super) fn judge(plan: &Plan, status: u16, headers: &HeaderMap) -> Verdict {
     }
 }
 
-/// `Content-Range: bytes 100-199/200`.
-struct ContentRange {
-    first: u64,
-    last: u64,
-    /// Not for `*`.
-    total: Option<u64>,
-}
-
-impl ContentRange {
-    /// Bytes in all, if it is all that is missing behind `offset`, of a file with `total` bytes. Of a file of which nobody knows
-    /// how long it is, anything could be missing.
-    fn total_if_rest(&self, offset: u64, total: Option<u64>) -> Option<u64> {
-        let end = self.last.checked_add(1)?;
-        let whole = self.total.or(total)?;
-        let is_rest = self.first == offset && self.first <= self.last;
-        (is_rest && whole == end && total.is_none_or(|total| total == end)).then_some(end)
-    }
-}
-
-fn content_range(headers: &HeaderMap) -> Option<ContentRange> {
-    let value = headers.get(CONTENT_RANGE)?.to_str().ok()?.trim();
-    let (range, total) = value.strip_prefix("bytes ")?.trim().split_once('/')?;
-    let (first, last) = range.split_once('-')?;
-    let total = match total.trim() {
-        "*" => None,
-        total => Some(total.parse().ok()?),
-    };
-    Some(ContentRange { first: first.trim().parse().ok()?, last: last.trim().parse().ok()?, total })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reqwest::header::CONTENT_RANGE;
 
     fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()

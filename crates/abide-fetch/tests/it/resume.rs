@@ -159,20 +159,18 @@ async fn a_date_is_a_validator_too() {
 
 #[tokio::test]
 async fn the_bound_counts_what_was_there_before() {
-    let count = AtomicUsize::new(0);
-    let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
-        0 => {
-            let start =
-                [head(200, &[("ETag", "\"v1\""), ("Transfer-Encoding", "chunked")]), b"258\r\n".to_vec()]
-                    .concat();
-            Act::RawThenReset([start, bytes(600), b"\r\n".to_vec()].concat())
-        }
-        _ => ranged(request, &bytes(1_200), "\"v1\""),
-    });
-    let case = Case::new();
-    let download = Download { bytes_max: 1_000, ..case.of(server.url("/a")) };
-    assert_eq!(download.run(&case.world.fetcher).await.unwrap_err().reason(), Reason::PolicySize);
-    assert_eq!(server.requests()[1].header("range"), Some("bytes=600-"));
+    for range in ["bytes 600-1199/1200", "bytes  600-1199/1200", "bytes 600 -1199/1200"] {
+        let count = AtomicUsize::new(0);
+        let server = Server::start(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+            0 => chunked_and_broken(&bytes(600)),
+            _ => reply(206, &[("ETag", "\"v1\""), ("Content-Range", range)], &bytes(1_200)[600..]),
+        });
+        let case = Case::new();
+        let download = Download { bytes_max: 1_000, ..case.of(server.url("/a")) };
+        let error = download.run(&case.world.fetcher).await.expect_err(range);
+        assert_eq!(error.reason(), Reason::PolicySize, "{range}");
+        assert_eq!(server.requests()[1].header("range"), Some("bytes=600-"));
+    }
 }
 
 /// A body of unknown length that breaks off, of a file with a tag.
