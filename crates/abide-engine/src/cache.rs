@@ -270,7 +270,8 @@ mod tests {
         }
     }
 
-    /// Whatever is loaded and written in whatever order, what the cache says it knows is what is there.
+    /// Whatever is loaded and written in whatever order, what the cache says it knows is what is there, and its bytes are those of what
+    /// it holds.
     #[test]
     fn what_is_known_is_true() {
         for seed in 0..500 {
@@ -327,6 +328,11 @@ mod tests {
     }
 
     fn check(cache: &RowCache, truth: &BTreeMap<String, Row>, seed: &mut Seed) {
+        let rows = cache.rows.iter().map(|(key, row)| key.len() + row.value.len() + ROW_COST);
+        let gone = cache.gone.iter().map(|key| key.len() + ROW_COST);
+        let covered = cache.covered.iter().map(|(start, end)| stretch_bytes(start, end.as_deref()));
+        assert_eq!(cache.bytes(), rows.chain(gone).chain(covered).sum::<usize>());
+        assert!(cache.gone.iter().all(|key| cache.stretch_with(key).is_none()), "{cache:?}");
         for _ in 0..4 {
             let key = key(seed);
             if let Lookup::Known(row) = cache.row(&key) {
