@@ -112,23 +112,17 @@ impl Arrival {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a body has been waited for that hardly comes.
-    pub(crate) fn is_slow(&self) -> bool {
-        match *self.stage() {
-            Stage::Awaited { since, bytes, .. } => is_slow(since.elapsed(), bytes),
-            Stage::Still | Stage::GivenUp => false,
-        }
-    }
-
-    /// Waits no longer for a body that hardly comes. One that has just begun is of a request that is served to its end.
-    pub(crate) fn give_up(&self) {
+    /// Waits no longer for a body that hardly comes; whether it was one. One that has just begun is of a request that is served to its
+    /// end.
+    pub(crate) fn give_up(&self) -> bool {
         let mut stage = self.stage();
         match &*stage {
             Stage::Awaited { since, bytes, waker } if is_slow(since.elapsed(), *bytes) => {
                 waker.wake_by_ref();
                 *stage = Stage::GivenUp;
+                true
             }
-            Stage::Awaited { .. } | Stage::Still | Stage::GivenUp => {}
+            Stage::Awaited { .. } | Stage::Still | Stage::GivenUp => false,
         }
     }
 }

@@ -19,6 +19,8 @@ const SHARE: usize = 16;
 const FRESH: Duration = Duration::from_secs(3);
 /// How long those who were asked may take until others are.
 const ASKED: Duration = Duration::from_millis(20);
+/// The same for one whose request is given up: what came of it may have to be taken back from elsewhere first.
+const GIVEN_UP: Duration = Duration::from_secs(1);
 
 /// The places of a server.
 pub(crate) struct Places {
@@ -32,6 +34,8 @@ pub(crate) struct Places {
 struct Guests {
     came: u64,
     by_number: BTreeMap<u64, Arc<Guest>>,
+    /// Whose request was given up last, and when.
+    given_up: Option<(u64, Instant)>,
 }
 
 /// One connection, as far as its place goes.
@@ -95,28 +99,36 @@ impl Places {
         Place { number, guest, places: Arc::clone(self), _permit: permit }
     }
 
-    /// Asks some to leave and gives them time to: those who have no request under way, or else those whose request hardly
-    /// comes.
+    /// Asks some to leave and gives them time to: those who have no request under way, or else one whose request hardly comes.
     async fn ask_back(&self) {
-        let is_idle = |guest: &Guest| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
-        if !self.ask_of(is_idle, self.asked_at_a_time) {
-            // Also one that was asked, if it began a request nevertheless. What has come of a request is lost with it, so that there
-            // is one for each that comes.
-            self.ask_of(|guest| guest.body.is_slow(), 1);
+        if !self.ask_idle() {
+            self.give_up_one();
         }
         tokio::time::sleep(ASKED).await;
     }
 
-    /// Asks the first comers among some to leave; whether there were any.
-    fn ask_of(&self, is_one: impl Fn(&Guest) -> bool, most: usize) -> bool {
-        let (guests, mut asked) = (self.guests(), false);
-        for guest in guests.by_number.values().filter(|guest| is_one(guest)).take(most) {
-            asked = true;
-            guest.is_asked.store(true, Ordering::Relaxed);
-            guest.body.give_up();
-            guest.leave.notify_one();
+    /// Asks the first comers among those who have no request under way; whether there were any.
+    fn ask_idle(&self) -> bool {
+        let guests = self.guests();
+        let is_idle = |guest: &&Arc<Guest>| guest.is_idle() && !guest.is_asked.load(Ordering::Relaxed);
+        let idle = guests.by_number.values().filter(is_idle).take(self.asked_at_a_time);
+        idle.map(|guest| guest.ask()).count() > 0
+    }
+
+    /// Gives up the request of the first comer whose body hardly comes, also of one that was asked and began it nevertheless. What has
+    /// come of it is lost, so that there is one for each that comes.
+    fn give_up_one(&self) {
+        let mut guests = self.guests();
+        if guests
+            .given_up
+            .is_some_and(|(who, at)| at.elapsed() < GIVEN_UP && guests.by_number.contains_key(&who))
+        {
+            return;
         }
-        asked
+        if let Some((number, guest)) = guests.by_number.iter().find(|(_, guest)| guest.body.give_up()) {
+            guest.ask();
+            guests.given_up = Some((*number, Instant::now()));
+        }
     }
 
     fn guests(&self) -> MutexGuard<'_, Guests> {
@@ -126,6 +138,11 @@ impl Places {
 }
 
 impl Guest {
+    fn ask(&self) {
+        self.is_asked.store(true, Ordering::Relaxed);
+        self.leave.notify_one();
+    }
+
     fn is_idle(&self) -> bool {
         let has_had_time = || self.has_been_served.load(Ordering::Relaxed) || self.came_at.elapsed() >= FRESH;
         !self.is_served.load(Ordering::Relaxed) && has_had_time()
@@ -169,5 +186,53 @@ impl Bell {
         self.0.has_been_served.store(true, Ordering::Relaxed);
         self.0.is_served.store(false, Ordering::Relaxed);
         answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use futures_util::stream;
+    use http_body_util::BodyExt;
+    use hyper::body::Bytes;
+    use std::convert::Infallible;
+    use std::future::pending;
+    use std::sync::atomic::AtomicUsize;
+
+    /// Takes a place with a request whose body does not come, and keeps it whatever is asked of it.
+    async fn stay(places: &Arc<Places>, given_up: &Arc<AtomicUsize>) {
+        let place = places.take().await.expect("there is room");
+        let body = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let mut body = place.bell().watching(Request::new(body)).into_body();
+        let given_up = Arc::clone(given_up);
+        tokio::spawn(async move {
+            let served = async {
+                assert!(body.frame().await.is_some_and(|frame| frame.is_err()));
+                given_up.fetch_add(1, Ordering::Relaxed);
+                pending::<()>().await;
+            };
+            place.bell().during(served).await;
+        });
+    }
+
+    #[tokio::test]
+    async fn another_request_is_given_up_only_if_the_one_before_does_not_leave() {
+        let (places, given_up) = (Places::new(3), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..3 {
+            stay(&places, &given_up).await;
+        }
+        let given_up = || given_up.load(Ordering::Relaxed);
+        while given_up() == 0 {
+            places.ask_back().await;
+        }
+        let first = Instant::now();
+        for _ in 0..5 {
+            places.ask_back().await;
+        }
+        assert!(given_up() == 1 || first.elapsed() >= GIVEN_UP, "{} are given up for one", given_up());
+        while given_up() == 1 {
+            places.ask_back().await;
+        }
     }
 }

@@ -199,6 +199,25 @@ fn bodies_that_do_not_come_make_room_for_those_who_come() {
     assert!(answers.try_recv().is_err(), "one that came costs one");
 }
 
+/// What came of it is lost, but nothing is wrong with it.
+#[test]
+fn an_upload_that_hardly_comes_is_to_be_sent_again() {
+    let bounds = Bounds { connections: 1, waits: 1, readers: 1, arrives: Duration::from_secs(3_600) };
+    let server = Server::within(bounds);
+    let mut slow = server.client();
+    slow.send(
+        b"POST /upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\
+          Content-Type: multipart/form-data; boundary=edge\r\n\r\n\
+          --edge\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\n\r\nhello",
+    )
+    .unwrap();
+    let mut late = server.client();
+    assert_eq!(late.request("GET /health", &[], "").unwrap().status, 200);
+    let reply = slow.read().unwrap();
+    assert_eq!(reply.status, 503, "{reply}");
+    assert!(reply.body.contains("while others waited"), "{reply}");
+}
+
 #[test]
 fn those_who_wait_leave_room_for_those_who_do_not() {
     let bounds = Bounds { connections: 12, waits: 4, readers: 3, ..Bounds::default() };
