@@ -122,9 +122,6 @@ pub struct OwnRow {
     pub key: &'static str,
 }
 
-/// What SQLite keeps beside a file while somebody writes to it.
-const LOGS: [&str; 2] = ["abide.db-wal", "abide.db-journal"];
-
 const FORGET: &str = "DELETE FROM \"rows\" WHERE key = ?2 AND incarnation IN \
      (SELECT incarnation FROM objects WHERE kind = ?1)";
 
@@ -161,11 +158,9 @@ fn forget(part: &Path, rows: &[OwnRow]) -> Result<(), OpenError> {
     conn.close().map_err(|(_, error)| fault(error))
 }
 
-/// The file that keeps somebody's data. A log that was left alone when its file was moved away is one, too: it would be
-/// taken for the log of whatever comes in the place of that file.
+/// The file that keeps somebody's data.
 fn data_in(dir: &Path) -> Option<&'static str> {
-    let holds = |file: &&str| dir.join(file).symlink_metadata().is_ok_and(|found| found.len() > 0);
-    if has_data(dir) { Some(FILE) } else { LOGS.into_iter().find(holds) }
+    if has_data(dir) { Some(FILE) } else { open::log_without_file(dir) }
 }
 
 /// The file as a whole store of ours.

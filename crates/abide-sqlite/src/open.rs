@@ -2,7 +2,7 @@
 
 use crate::db::Link;
 use crate::error::{Fault, OpenError};
-use crate::migrate;
+use crate::{has_data, migrate};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -62,9 +62,23 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), OpenError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| OpenError::of_io(dir, &error))
 }
 
+/// What SQLite keeps beside the file while somebody writes to it.
+const LOGS: [&str; 2] = ["abide.db-wal", "abide.db-journal"];
+
+/// A log that was left alone when its file was moved away. It would be lost with the next file that comes here, or be taken
+/// for the log of that.
+pub(crate) fn log_without_file(dir: &Path) -> Option<&'static str> {
+    let holds = |log: &&str| dir.join(log).symlink_metadata().is_ok_and(|found| found.len() > 0);
+    if has_data(dir) { None } else { LOGS.into_iter().find(holds) }
+}
+
 /// The file of a data directory, created empty if there is none.
 pub(crate) fn create_file(dir: &Path) -> Result<PathBuf, OpenError> {
     let path = dir.join(FILE);
+    if let Some(log) = log_without_file(dir) {
+        let reason = format!("it is the log of an {FILE} that is not here: move it to where that is");
+        return Err(OpenError::Other { path: dir.join(log), reason });
+    }
     OpenOptions::new()
         .create(true)
         .truncate(false)

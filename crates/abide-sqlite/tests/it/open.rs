@@ -90,6 +90,19 @@ fn a_database_of_another_program_is_refused() {
 }
 
 #[test]
+fn a_log_that_was_left_without_its_file_is_not_lost() {
+    let (one, two) = (scratch(), scratch());
+    let mut store = open(one.path());
+    store.write(Time(1), &[put_one(0, "a", "1")]).unwrap();
+    let log = two.path().join("abide.db-wal");
+    std::fs::copy(one.path().join("abide.db-wal"), &log).unwrap();
+    let error = refusal(two.path());
+    let sentence = "it is the log of an abide.db that is not here: move it to where that is";
+    assert!(error.to_string().ends_with(sentence), "{error}");
+    assert!(std::fs::metadata(&log).unwrap().len() > 0 && !two.path().join("abide.db").exists());
+}
+
+#[test]
 fn what_is_no_database_is_refused() {
     let dir = scratch();
     std::fs::write(dir.path().join("abide.db"), "this is not a database, it is a letter. ".repeat(200))
