@@ -263,6 +263,40 @@ fn a_signal_lets_workers_finish_that_are_at_it() {
     assert!(is_jpeg(&place.path("work/web/a.jpg")));
 }
 
+/// What a run brought before it was killed is its own, whatever becomes of the files it is of.
+#[test]
+fn results_of_a_run_that_was_killed_are_no_files_of_others() {
+    let place = Place::new();
+    let (source, out) = (place.path("work/scans"), place.path("work/web"));
+    for (index, name) in ["a.tif", "b.tif", "c.tif"].into_iter().enumerate() {
+        write(&source.join(name), &tiff(210, 20, index as u32));
+    }
+    // Whoever is to make smaller copies waits until everything else is in its place, and kills who started it.
+    let brought = ["a", "b", "c"].map(|name| format!("[ -e '{}/{name}.jpg' ]", out.display())).join(" && ");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = image ] || exec '{}' worker \"$@\"\nuntil {brought}; do sleep 0.02; done\nkill -9 $PPID\n",
+        env!("CARGO_BIN_EXE_abide")
+    );
+    let program = script(&place, "killing", &text);
+    let killing = place.env("ABIDE_LAUNCHER_COMMAND", program.to_str().unwrap());
+    assert_eq!(killing.run("preprocess scans --out web").code, None);
+    let of_default = fs::metadata(out.join("a.jpg")).unwrap().len();
+
+    let place = noted(killing);
+    write(&source.join("b.tif"), &tiff(210, 21, 1));
+    fs::remove_file(source.join("c.tif")).unwrap();
+    let run = summary(&place.run(RUN), 0);
+    assert_eq!(run["converted"], json!(2), "{run}");
+    assert_ne!(fs::metadata(out.join("a.jpg")).unwrap().len(), of_default, "another preset");
+    let gone = json!([{ "file": "c.tif", "reason": "it is gone, and its results are left (1): --prune removes them" }]);
+    assert_eq!(run["gone"], gone);
+    let pruned = summary(&place.run(&format!("{RUN} --prune")), 0);
+    assert_eq!((&pruned["removed"], out.join("c.jpg").exists()), (&json!(1), false), "{pruned}");
+    fs::write(out.join("b.jpg"), b"my own words").unwrap();
+    write(&source.join("b.tif"), &tiff(210, 22, 1));
+    assert_eq!(place.run(RUN).code, Some(2), "what somebody changed is not ours any more");
+}
+
 #[test]
 fn what_is_kept_and_damaged_is_named_and_costs_nothing_that_is_done() {
     let place = noted(Place::new());

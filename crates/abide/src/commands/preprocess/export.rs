@@ -211,7 +211,7 @@ impl<'a> Exporter<'a> {
     }
 
     /// Brings everything that is made: images at their place, smaller copies below `variants`, texts beside their pages.
-    async fn export(&mut self, ledger: &Ledger) -> Result<(), Failure> {
+    async fn export(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
         self.found.values_mut().for_each(|found| found.trouble = None);
         let mut images = Vec::new();
         let made = self.each_task(Some("IMAGE_PROCESSING"), TaskStatus::Completed, |task| {
@@ -261,7 +261,7 @@ impl<'a> Exporter<'a> {
     }
 
     /// An image that became an asset: itself if it was made here, and its smaller copies.
-    async fn image(&mut self, task: &TaskDocument, ledger: &Ledger) -> Result<(), Failure> {
+    async fn image(&mut self, task: &TaskDocument, ledger: &mut Ledger) -> Result<(), Failure> {
         let prefix = format!("staging/{}/", self.job.batch);
         let (Some(path), Some(index), Some(asset_id)) =
             (task.input_r2_key.strip_prefix(&prefix), of_task(task), asset_of(task))
@@ -297,7 +297,7 @@ impl<'a> Exporter<'a> {
         bucket: Which,
         key: &str,
         to: String,
-        ledger: &Ledger,
+        ledger: &mut Ledger,
     ) -> Result<(), Failure> {
         let Some((file, seen)) = self.wanted(index) else { return Ok(()) };
         match self.placed.get(&to) {
@@ -321,7 +321,7 @@ impl<'a> Exporter<'a> {
                 self.put(index, Placed { made: made.clone(), is_written: false });
                 return Ok(());
             }
-            Some((source, made)) if self.is_replaced(source) => Some(made),
+            Some((source, made)) if self.is_replaced(source) => Some(made.clone()),
             Some((source, _)) => {
                 let taken = format!("{to} among the results is of {source}: rename one of them");
                 self.found.entry(index).or_default().trouble = Some(taken);
@@ -330,7 +330,8 @@ impl<'a> Exporter<'a> {
             None => None,
         };
         let bucket = self.service.buckets().get(bucket);
-        match self.job.results.place(bucket, key, &to, replaced).await {
+        let bring = |made: &Made| ledger.bring(&file.path, made);
+        match self.job.results.place(bucket, key, &to, replaced.as_ref(), bring).await {
             Ok(placed) => {
                 self.put(index, placed);
                 Ok(())

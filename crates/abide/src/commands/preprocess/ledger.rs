@@ -77,14 +77,14 @@ impl Entry {
     }
 
     /// Takes over what was made of the file before. It stays ours; and it stays, unless there is something in its place.
-    fn succeed(&mut self, former: &Entry) {
+    fn succeed<'a>(&mut self, before: impl Iterator<Item = &'a Made>) {
         let made: BTreeSet<&str> = self.made.iter().map(|made| made.path.as_str()).collect();
-        let before: Vec<Made> = former
-            .made
-            .iter()
-            .chain(&former.stale)
-            .filter(|before| !made.contains(before.path.as_str()))
-            .cloned()
+        // Of one that was written again, the last counts.
+        let before: BTreeMap<&str, &Made> = before.map(|before| (before.path.as_str(), before)).collect();
+        let before: Vec<Made> = before
+            .into_iter()
+            .filter(|(path, _)| !made.contains(path))
+            .map(|(_, made)| made.clone())
             .collect();
         match self.end {
             End::Failed { .. } => self.made.extend(before),
@@ -105,6 +105,7 @@ pub(super) struct Pending {
 enum Line {
     Root(String),
     File { path: String, entry: Entry },
+    Brought { path: String, made: Made },
 }
 
 /// Everything that is known of earlier runs.
@@ -117,6 +118,8 @@ pub(super) struct Ledger {
     pub(super) root: Option<String>,
     /// By the file's path from the root.
     pub(super) entries: BTreeMap<String, Entry>,
+    /// What was brought to its place of files that are not over, by their paths.
+    brought: BTreeMap<String, Vec<Made>>,
     /// Of which file a result is, and as what we wrote it, by its path.
     owners: BTreeMap<String, (String, Made)>,
     pub(super) pending: Vec<Pending>,
@@ -124,15 +127,23 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Reads what is in `dir`. A line that cannot be read is one that is not there: its file is done again.
-    pub(super) fn read(dir: &Path, by: String) -> Result<Ledger, Failure> {
+    pub(super) fn read(dir: &Path, by: String, is_there: impl Fn(&Made) -> bool) -> Result<Ledger, Failure> {
         let unreadable = |path: PathBuf| move |error| Failure::Input { path, error };
         let (mut root, mut entries) = (None, BTreeMap::new());
+        let mut brought: BTreeMap<String, Vec<Made>> = BTreeMap::new();
         let text = or_none(fs::read(dir.join(ENDS))).map_err(unreadable(dir.join(ENDS)))?.unwrap_or_default();
         for line in text.split(|byte| *byte == b'\n') {
             match serde_json::from_slice(line) {
                 Ok(Line::Root(line)) => root = Some(line),
-                Ok(Line::File { path, entry }) => drop(entries.insert(path, entry)),
-                Err(_) => {}
+                Ok(Line::File { path, entry }) => {
+                    brought.remove(&path);
+                    entries.insert(path, entry);
+                }
+                // One that was about to come to its place may not have.
+                Ok(Line::Brought { path, made }) if is_there(&made) => {
+                    brought.entry(path).or_default().push(made);
+                }
+                Ok(Line::Brought { .. }) | Err(_) => {}
             }
         }
         let mut pending: Vec<Pending> = Vec::new();
@@ -145,14 +156,17 @@ impl Ledger {
             }
         }
         pending.sort_by(|a, b| a.id.cmp(&b.id));
-        let mut ledger = Ledger { dir: dir.to_owned(), by, root, entries, owners: BTreeMap::new(), pending };
+        let (dir, owners) = (dir.to_owned(), BTreeMap::new());
+        let mut ledger = Ledger { dir, by, root, entries, brought, owners, pending };
         let stale =
             ledger.entries.iter().flat_map(|(path, entry)| entry.stale.iter().map(move |made| (path, made)));
         // What is made of a file now takes the place of what was made of another.
         let made =
             ledger.entries.iter().flat_map(|(path, entry)| entry.made.iter().map(move |made| (path, made)));
+        let brought =
+            ledger.brought.iter().flat_map(|(path, made)| made.iter().map(move |made| (path, made)));
         let owned = |(path, made): (&String, &Made)| (made.path.clone(), (path.clone(), made.clone()));
-        ledger.owners = stale.chain(made).map(owned).collect();
+        ledger.owners = stale.chain(made).chain(brought).map(owned).collect();
         Ok(ledger)
     }
 
@@ -161,14 +175,40 @@ impl Ledger {
         self.owners.get(result).map(|(source, made)| (source.as_str(), made))
     }
 
+    /// Files of which something was made.
+    pub(super) fn sources(&self) -> BTreeSet<&String> {
+        self.entries.keys().chain(self.brought.keys()).collect()
+    }
+
+    /// Everything that was made of a file and is its own.
+    pub(super) fn results_of(&self, source: &str) -> Vec<&Made> {
+        let entry = self.entries.get(source).map(|entry| entry.made.iter().chain(&entry.stale));
+        let all = entry.into_iter().flatten().chain(self.brought.get(source).into_iter().flatten());
+        let own = all.filter(|made| self.owner(&made.path) == Some((source, made)));
+        own.map(|made| (&made.path, made)).collect::<BTreeMap<_, _>>().into_values().collect()
+    }
+
+    /// Writes down that a result is about to come to its place: whoever is stopped then knows it as its own.
+    pub(super) fn bring(&mut self, source: &str, made: &Made) -> Result<(), Failure> {
+        let mut line = Vec::new();
+        add(&mut line, &Line::Brought { path: source.to_owned(), made: made.clone() });
+        let path = self.dir.join(ENDS);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let written = file.and_then(|mut file| file.write_all(&line));
+        written.map_err(|error| Failure::Unwritten { path, error })?;
+        self.owners.insert(made.path.clone(), (source.to_owned(), made.clone()));
+        self.brought.entry(source.to_owned()).or_default().push(made.clone());
+        Ok(())
+    }
+
     /// Writes down how files ended.
     pub(super) fn record(&mut self, ended: Vec<(String, Entry)>) -> Result<(), Failure> {
         let mut lines = Vec::new();
         for (path, mut entry) in ended {
             entry.by.clone_from(&self.by);
-            if let Some(former) = self.entries.get(&path) {
-                entry.succeed(former);
-            }
+            let former = self.entries.get(&path).map(|former| former.made.iter().chain(&former.stale));
+            let brought = self.brought.remove(&path).unwrap_or_default();
+            entry.succeed(former.into_iter().flatten().chain(&brought));
             let owned = |made: &Made| (made.path.clone(), (path.clone(), made.clone()));
             self.owners.extend(entry.made.iter().map(owned));
             let line = Line::File { path, entry };
@@ -188,13 +228,9 @@ impl Ledger {
 
     /// A file that is gone is known no more.
     pub(super) fn forget(&mut self, source: &str) {
-        if let Some(entry) = self.entries.remove(source) {
-            for made in entry.made.iter().chain(&entry.stale) {
-                if self.owners.get(&made.path).is_some_and(|(owner, _)| owner == source) {
-                    self.owners.remove(&made.path);
-                }
-            }
-        }
+        self.owners.retain(|_, (owner, _)| owner != source);
+        self.entries.remove(source);
+        self.brought.remove(source);
     }
 
     /// Gives what was made of files when they were others, and was not replaced; it is known no more.
@@ -219,6 +255,11 @@ impl Ledger {
         }
         for (path, entry) in &self.entries {
             add(&mut lines, &Line::File { path: path.clone(), entry: entry.clone() });
+        }
+        for (path, brought) in &self.brought {
+            for made in brought {
+                add(&mut lines, &Line::Brought { path: path.clone(), made: made.clone() });
+            }
         }
         self.replace(&self.dir.join(ENDS), &lines)
     }

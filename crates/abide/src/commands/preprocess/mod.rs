@@ -91,7 +91,7 @@ pub(crate) fn run(mut config: Config, args: &PreprocessArgs, output: Output) -> 
         return Err(Failure::OutInUse { out: results.out, pid: Some(owner.pid) });
     }
     let how = How::of(&config);
-    let mut ledger = Ledger::read(state, how.by.clone())?;
+    let mut ledger = Ledger::read(state, how.by.clone(), |made| results.is_ours(made))?;
     is_its_folder(&folder, &ledger, &results)?;
     let plan = Plan::of(&folder, &ledger, &how, &results);
     let todo = plan.todo(&folder);
@@ -263,7 +263,7 @@ fn is_its_folder(folder: &Folder, ledger: &Ledger, results: &Results) -> Result<
     };
     match &ledger.root {
         Some(root) if *root != folder.root.display().to_string() => {
-            if ledger.entries.is_empty() || folder.files.iter().any(is_known) {
+            if ledger.sources().is_empty() || folder.files.iter().any(is_known) {
                 return Ok(());
             }
             Err(Failure::Unusable(format!(

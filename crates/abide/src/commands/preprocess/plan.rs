@@ -117,7 +117,8 @@ pub(super) fn gone(folder: &Folder, ledger: &Ledger) -> Vec<String> {
                 || file.is_empty()
         })
     };
-    ledger.entries.keys().filter(|path| !there.contains(path.as_str()) && !hidden(path)).cloned().collect()
+    let gone = ledger.sources().into_iter().filter(|path| !there.contains(path.as_str()) && !hidden(path));
+    gone.cloned().collect()
 }
 
 /// The files of a batch that was begun, as they were.

@@ -93,13 +93,15 @@ impl Results {
         names.filter(is_foreign).collect()
     }
 
-    /// Brings a blob to its place. `replaced` is what we wrote there for what it replaces.
+    /// Brings a blob to its place. `replaced` is what we wrote there for what it replaces; `bring` is told what comes there, before
+    /// it does.
     pub(super) async fn place(
         &self,
         bucket: &Bucket,
         key: &str,
         to: &str,
         replaced: Option<&Made>,
+        bring: impl FnOnce(&Made) -> Result<(), Failure>,
     ) -> Result<Placed, Unplaced> {
         let key = Key::new(key).map_err(BlobError::from)?;
         self.way_to(to)?;
@@ -111,13 +113,12 @@ impl Results {
             Ok(found) if found.is_dir() => {
                 return Err(in_the_way("among the results is a folder: move it away"));
             }
-            Ok(_) if replaced.is_some_and(|made| self.is_ours(made)) => {}
             Ok(found) => {
                 let is_same = found.is_file() && is_same(bucket, &key, &path).await?;
                 if is_same {
                     return Ok(Placed { made: made(to, &found), is_written: false });
                 }
-                if !self.overwrite {
+                if !self.overwrite && !replaced.is_some_and(|made| self.is_ours(made)) {
                     return Err(in_the_way(
                         "is there already and was not written by this command: move it away, choose another --out, or say \
                          --overwrite",
@@ -125,8 +126,10 @@ impl Results {
                 }
             }
         }
-        let written = self.write(bucket, &key, &path).await?;
-        Ok(Placed { made: made(to, &written), is_written: true })
+        let made = made(to, &self.write(bucket, &key).await?);
+        bring(&made).map_err(Unplaced::Failed)?;
+        fs::rename(self.part(), &path).map_err(|error| of_write(&path, error))?;
+        Ok(Placed { made, is_written: true })
     }
 
     /// Makes the folders to a result. What is no folder is not gone through: a link might lead anywhere.
@@ -160,7 +163,8 @@ impl Results {
         Ok(())
     }
 
-    async fn write(&self, bucket: &Bucket, key: &Key, to: &Path) -> Result<Metadata, Unplaced> {
+    /// Writes a blob beside the results.
+    async fn write(&self, bucket: &Bucket, key: &Key) -> Result<Metadata, Unplaced> {
         let part = self.part();
         let of_part = |error| Unplaced::Failed(Failure::Unwritten { path: part.clone(), error });
         let (_, mut pieces) = bucket.get(key).await?;
@@ -170,7 +174,6 @@ impl Results {
         }
         file.flush().await.map_err(of_part)?;
         file.sync_all().await.map_err(of_part)?;
-        fs::rename(&part, to).map_err(|error| of_write(to, error))?;
         file.metadata().await.map_err(of_part)
     }
 }

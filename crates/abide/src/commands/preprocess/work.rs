@@ -124,9 +124,7 @@ pub(super) fn look_after_gone(
     // Whoever is at it now looks after them.
     let Ok(_owned) = DataDir::open(&results.out.join(STATE_DIR)) else { return Ok(()) };
     for source in gone {
-        let Some(entry) = ledger.entries.get(&source) else { continue };
-        let is_its = |path: &str| ledger.owner(path).is_some_and(|(owner, _)| owner == source);
-        let made = entry.made.iter().chain(&entry.stale).filter(|made| is_its(&made.path));
+        let made = ledger.results_of(&source).into_iter();
         let there: Vec<_> = made.filter(|made| results.is_there(made)).cloned().collect();
         let removed = if prune { there.iter().filter(|made| results.remove(made)).count() } else { 0 };
         ran.removed += removed as u64;
