@@ -70,6 +70,20 @@ fn what_cannot_be_tried_is_estimated_all_the_same() {
     assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0, "nothing is left of it");
 }
 
+/// Where nothing can be tried, results can be made all the same.
+#[test]
+fn a_directory_for_trials_that_is_not_there_keeps_nobody_from_converting() {
+    let place = Place::new().env("TMPDIR", "<root>/nowhere");
+    for name in ["a.tif", "b.tif"] {
+        write(&place.path("work/scans").join(name), &tiff(32, 24, 1));
+    }
+    let said = dry(&place, "scans");
+    assert_eq!(said["tried_files"], json!(0), "{said}");
+    assert!(number(&said, "estimated_seconds") > 0.0, "{said}");
+    let run = place.run("preprocess scans --out web");
+    assert_eq!(run.code, Some(0), "{run}");
+}
+
 /// Whoever stops the command while a file is tried finds nothing of it.
 #[test]
 fn a_trial_that_is_orphaned_takes_its_directory_with_it() {

@@ -116,7 +116,7 @@ async fn time(
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let at_once = config.launcher.in_flight.clamp(1, cores) as f64;
-    let per_pixel = speed::per_pixel()?;
+    let per_pixel = speed::per_pixel();
     let found = Found::by_trial(config, folder, looked_at, per_pixel, at_once).await?;
     let seconds = found.seconds(looked_at, per_pixel, at_once);
     let time = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
