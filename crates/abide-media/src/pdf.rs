@@ -208,10 +208,13 @@ fn convert<'a>(
     Ok(PageFile { page: number, path, bytes: image.len() as u64, width, height, kind, text })
 }
 
-/// A scan is drawn so that its pixels fall on pixels, other pages so that nothing of the images that cover them is lost, as
+/// A scan is drawn so that its pixels fall on pixels, unless they are no squares: a fax has twice as many across as down, and would
+/// look squashed. Other pages so that nothing of the images that cover them is lost, as
 /// far as the bounds let it.
 fn plan(page: &Page<'_>, surveyed: &Survey, settings: PdfSettings, bounds: &Bounds) -> Plan {
+    let evened = |density: Density| Some(density.evened()).filter(|even| size(page, *even, bounds).is_ok());
     if let Some(density) = surveyed.scan {
+        let density = evened(density).unwrap_or(density);
         return Plan { density, kind: PageKind::Converted };
     }
     let least = f32::from(settings.dpi.max(1)) / POINTS_PER_INCH;
@@ -219,7 +222,8 @@ fn plan(page: &Page<'_>, surveyed: &Survey, settings: PdfSettings, bounds: &Boun
         across: (factor * density.across).max(least),
         down: (factor * density.down).max(least),
     };
-    let mut density = at_least(1.0, surveyed.images.unwrap_or(Density { across: least, down: least }));
+    let images = surveyed.images.map_or(Density { across: least, down: least }, Density::evened);
+    let mut density = at_least(1.0, images);
     while density.across.max(density.down) > least && size(page, density, bounds).is_err() {
         density = at_least(0.95, density);
     }

@@ -22,7 +22,7 @@ use crate::pixels::{Orientation, Raster};
 use crate::probe::{Probe, open_as};
 
 /// Converts every page of a TIFF, upright, with its ICC profile and resolution: `stem.jpg` for a single page, else
-/// `stem-p0001.jpg` and on. Thumbnails and masks are not pages. One page that fails fails the file.
+/// `stem-p0001.jpg` and on. Thumbnails of pages and masks are not pages. One page that fails fails the file.
 pub fn tiff_to_jpeg(
     input: &Path,
     target: &Target,
@@ -73,21 +73,35 @@ pub(crate) fn probe(input: &Input, bounds: &Bounds, probe: Probe) -> Result<Prob
 fn pages<'a>(input: &'a Input, bounds: &Bounds) -> Result<(Reader<'a>, Vec<Layout>), MediaError> {
     let reader = Reader::open(input)?;
     let directories = reader.directories(bounds.pages)?;
+    let roles = directories.iter().map(|directory| role(&reader, directory));
+    let roles = roles.collect::<Result<Vec<Role>, MediaError>>()?;
+    // Copies of nothing are what there is.
+    let wanted = if roles.contains(&Role::Page) { Role::Page } else { Role::Copy };
     let mut layouts = Vec::new();
-    for directory in &directories {
-        if is_page(&reader, directory)? {
-            within("the number of pages", layouts.len() as u64 + 1, u64::from(bounds.pages))?;
-            layouts.push(Layout::read(&reader, directory, bounds)?);
-        }
+    for (directory, _) in directories.iter().zip(&roles).filter(|(_, role)| **role == wanted) {
+        within("the number of pages", layouts.len() as u64 + 1, u64::from(bounds.pages))?;
+        layouts.push(Layout::read(&reader, directory, bounds)?);
     }
     if layouts.is_empty() { Err(MediaError::NoPages) } else { Ok((reader, layouts)) }
 }
 
-/// Smaller copies of a page and masks are in the chain too, and say so.
-fn is_page(reader: &Reader<'_>, directory: &Directory) -> Result<bool, MediaError> {
+/// What a directory of the chain is, as it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Page,
+    /// A smaller copy of a page.
+    Copy,
+    Mask,
+}
+
+fn role(reader: &Reader<'_>, directory: &Directory) -> Result<Role, MediaError> {
     let kind = reader.number(directory, 254)?.unwrap_or(0);
     let old_kind = reader.number(directory, 255)?.unwrap_or(0);
-    Ok(kind & 0b101 == 0 && old_kind != 2)
+    Ok(match (kind & 0b100 != 0, kind & 1 != 0 || old_kind == 2) {
+        (true, _) => Role::Mask,
+        (false, true) => Role::Copy,
+        (false, false) => Role::Page,
+    })
 }
 
 /// Upright pages go to the encoder as they are read; others are held once to be turned.

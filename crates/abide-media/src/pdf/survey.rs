@@ -39,6 +39,25 @@ pub(super) struct Density {
     pub(super) down: f32,
 }
 
+/// By how much the densities of a page may differ without being seen.
+const UNEVEN: f32 = 1.1;
+
+impl Density {
+    /// Whether the pixels are squares, or nearly: nobody who shows an image looks at its density.
+    pub(super) fn is_even(self) -> bool {
+        self.across.max(self.down) <= UNEVEN * self.across.min(self.down)
+    }
+
+    /// The same for pixels that are squares, so that no row or column is lost.
+    pub(super) fn evened(self) -> Density {
+        if self.is_even() {
+            return self;
+        }
+        let finer = self.across.max(self.down);
+        Density { across: finer, down: finer }
+    }
+}
+
 pub(super) struct Copyable {
     pub(super) bytes: Vec<u8>,
     pub(super) width: u32,
@@ -81,7 +100,7 @@ pub(super) fn survey<'a>(page: &'a Page<'a>, bounds: &Bounds) -> Result<Survey, 
         images: surveyor.density(),
         text: surveyor.lines.finish()?,
         scan: surveyor.scan.filter(|_| alone),
-        copyable: surveyor.copyable.filter(|_| alone),
+        copyable: surveyor.copyable.filter(|_| alone && surveyor.scan.is_some_and(Density::is_even)),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use abide_media::{Bounds, MediaError, PageFile, PageKind, PdfSettings, first_pages, pdf_to_pages};
 
+use crate::pdf_scans::jpeg;
 use crate::pdf_writer::{document, stream, write};
 use crate::picture::{bits, picture, rgb, target};
 
@@ -97,7 +98,7 @@ fn a_scan_is_copied_with_the_text_over_it() {
     assert_eq!(pages[1].kind, PageKind::Rendered, "what is stamped on it would be lost in a copy");
     assert_eq!((pages[1].width, pages[1].height), (400, 300), "and nothing of the scan is");
     assert_eq!(pages[2].kind, PageKind::Converted, "a turned scan is drawn at its own resolution");
-    assert_eq!((pages[2].width, pages[2].height), (300, 400));
+    assert_eq!((pages[2].width, pages[2].height), (533, 400), "and has the shape of its page");
 }
 
 /// What a page hides of its scan stays hidden, and what it does to it is done.
@@ -213,6 +214,25 @@ fn scans_of_black_and_white_keep_their_resolution() {
             assert_eq!(pixel[0] < 90, black, "{what}: {x}, {y} is {}", pixel[0]);
         }
     }
+}
+
+/// Pixels of a fax are no squares. Nobody who shows an image knows, so that those of its page are.
+#[test]
+fn pages_of_scans_that_are_finer_one_way_keep_their_shape() {
+    let shown = "q 200 0 0 150 0 0 cm /I Do Q";
+    let stamped = format!("{shown} 0 0 9 9 re f");
+    let pages_of = |height: u32| {
+        let dict = format!(
+            "/Subtype /Image /Width 400 /Height {height} /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /DCTDecode"
+        );
+        let scan = stream(&dict, &jpeg(400, height));
+        let (_dir, pages) =
+            convert(&document(200, 150, "/XObject << /I 3 0 R >>", &[shown, &stamped], &[scan]));
+        let pages = pages.unwrap();
+        pages.iter().map(|page| (page.kind, page.width, page.height)).collect::<Vec<_>>()
+    };
+    assert_eq!(pages_of(150), [(PageKind::Converted, 400, 300), (PageKind::Rendered, 400, 300)]);
+    assert_eq!(pages_of(290)[0], (PageKind::Copied, 400, 290), "what nobody sees is left as it is");
 }
 
 /// A font whose letter A is said to mean Ж, and B two letters.

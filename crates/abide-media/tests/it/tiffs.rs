@@ -346,6 +346,10 @@ fn pages_orientation_profile_and_resolution() {
         .with(283, Value::Rational(vec![(400, 1)]))
         .strips(H, vec![picture.as_raw().clone()]);
     let thumbnail = page.clone().with(254, Value::Long(vec![1]));
+    let alone = convert(&write(CLASSIC, std::slice::from_ref(&thumbnail))).1.unwrap();
+    assert_eq!((alone.len(), alone[0].width), (1, H), "the copy of a page that is not there is one");
+    let mask = page.clone().with(254, Value::Long(vec![4]));
+    assert_eq!(convert(&write(CLASSIC, &[mask])).1.unwrap_err().code(), "no_pages");
     let (_dir, pages) = convert(&write(CLASSIC, &[page.clone(), thumbnail, page]));
     let pages = pages.unwrap();
     let names: Vec<_> = pages.iter().map(|page| page.path.file_name().unwrap().to_str().unwrap()).collect();
