@@ -14,7 +14,7 @@ use abide_llm::Purse;
 use abide_server::{Admission, BackupService, Beside, Bounds, NoBackup, ServerOptions, serve};
 use abide_sqlite::{BackupError, DataDir, SqliteStore};
 use serde::Serialize;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -35,6 +35,9 @@ const LAST_WORK: Duration = Duration::from_secs(2);
 const TOLD_TWICE: i32 = 1;
 /// And of one that somebody waits for.
 const INTERRUPTED_TWICE: i32 = 130;
+/// Connections that may wait for a place. The system drops what comes beyond, and whoever was dropped tries again a second later, then
+/// two, then four.
+const WAITING: u32 = 1_024;
 /// Within so long, being told to stop again is the same word.
 const ONE_TELLING: Duration = Duration::from_secs(1);
 
@@ -98,7 +101,7 @@ impl Host {
         let mut data_dir = DataDir::open(&config.store.data_dir)?;
         let store = SqliteStore::open(data_dir.path())?;
         let without_token = listen::check(listen.address, &store)?;
-        let (listener, address) = bind(listen).await?;
+        let (listener, address) = bind(listen)?;
         let Hosted { registry, mut services, defaults, after_start, export, limiters } = hosted;
         let mut options = engine_options(config, data_dir.path());
         if let Some(export) = &export {
@@ -224,11 +227,19 @@ fn backups(data_dir: &Path) -> BackupService {
     })
 }
 
-async fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
+fn bind(listen: Listen) -> Result<(TcpListener, SocketAddr), Failure> {
     let failed = |error| Failure::Listen { listen: listen.address, error, flag: listen.flag };
-    let listener = TcpListener::bind(listen.address).await.map_err(failed)?;
+    let listener = listener(listen.address).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
+}
+
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Connections of the process before this one may still be closing.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
 }
 
 fn announce(address: SocketAddr, data_dir: &Path, output: Output) {
@@ -289,4 +300,22 @@ fn told(
             std::process::exit(twice());
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[tokio::test]
+    async fn many_connections_wait_while_none_is_accepted() {
+        let listener = listener("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let many = most.trim().parse::<usize>().unwrap().min(300);
+        // One that the system drops does not come about in this time.
+        let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(3));
+        let waiting: Vec<_> = (0..many).map(connect).take_while(Result::is_ok).collect();
+        assert_eq!(waiting.len(), many);
+    }
 }
