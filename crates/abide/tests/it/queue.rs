@@ -15,6 +15,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use abide_fetch::testing::{Act, Server, redirect, reply};
+use abide_sqlite::DataDir;
 use serde_json::{Value, json};
 
 use crate::downloads::until;
@@ -264,6 +265,34 @@ fn a_cap_leaves_rates_as_they_are() {
     ");
 }
 
+/// Makes a server of the test that of a data directory, for as long as what this gives lives.
+fn own(place: &Place, data_dir: &str, server: &Server) -> DataDir {
+    let mut owned = DataDir::open(&place.path(&format!("work/{data_dir}"))).expect("nobody has it");
+    owned.set_address(server.address.to_string()).expect("it is owned");
+    owned
+}
+
+#[test]
+fn what_fails_while_others_are_retried_hides_none_of_them() {
+    let job = |id: u32| json!({"job": id, "unique_key": null, "failures": 3, "reason": null});
+    let server = Server::start(move |request| {
+        let is_first = !request.path.contains("after=");
+        let answer = match (request.path.starts_with("/v1/jobs/retry"), is_first) {
+            // The job 9 failed after the page was read.
+            (false, true) => json!({"jobs": [job(8), job(7)], "next": 7}),
+            (true, true) => json!({"retried": [9, 8], "next": 8}),
+            (false, false) => json!({"jobs": [job(7)], "next": null}),
+            (true, false) => json!({"retried": [7], "next": null}),
+        };
+        reply(200, &[], answer.to_string().as_bytes())
+    });
+    let place = Place::new();
+    let _owned = own(&place, "data", &server);
+    assert_eq!(ok(&place.run("queue retry-failed --json --data-dir data"))["retried"], 3);
+    let asked = server.paths();
+    assert!(asked.iter().any(|path| path.ends_with("after=8")), "{asked:?}");
+}
+
 #[test]
 fn a_list_that_cannot_be_entered_fails_also_while_its_pipe_is_open() {
     let place = Place::new();
@@ -272,8 +301,7 @@ fn a_list_that_cannot_be_entered_fails_also_while_its_pipe_is_open() {
         "/v1/jobs" => reply(507, &[], full.as_bytes()),
         _ => reply(200, &[], b"{}"),
     });
-    let mut owned = abide_sqlite::DataDir::open(&place.path("work/data")).unwrap();
-    owned.set_address(server.address.to_string()).unwrap();
+    let _owned = own(&place, "data", &server);
     let mut command = place.command("queue enqueue --input - --data-dir data");
     let mut entering = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut list = entering.stdin.take().unwrap();

@@ -30,6 +30,7 @@ struct JobPage {
 #[derive(Deserialize)]
 struct RetriedPage {
     retried: Vec<i64>,
+    next: Option<i64>,
 }
 
 /// A job that failed.
@@ -65,16 +66,18 @@ pub(super) fn run(config: &Config, queue: &str, mode: Mode, output: Output) -> R
                 .with("after", after);
             let page: JobPage = client.get(&path).await?;
             retried.failed += page.jobs.len();
-            match mode {
-                Mode::DryRun => {}
+            let next = match mode {
+                Mode::DryRun => page.next,
                 Mode::Retry => {
-                    let RetriedPage { retried: of_page } = client.act(&path.then("retry")).await?;
+                    // Jobs may have failed since the page was read: it goes on behind those that were retried.
+                    let RetriedPage { retried: of_page, next } = client.act(&path.then("retry")).await?;
                     retried.retried += of_page.len();
+                    next
                 }
-            }
+            };
             let room = SHOWN.saturating_sub(retried.jobs.len());
             retried.jobs.extend(page.jobs.into_iter().take(room));
-            match page.next {
+            match next {
                 Some(next) => after = Some(next),
                 None => return Ok(retried),
             }
