@@ -3,12 +3,15 @@
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::Path as FilePath;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use abide_core::name::QueueName;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::batches::{Batch, Entered, Gathering};
 use super::lines::{Lines, job_of};
@@ -22,6 +25,8 @@ use crate::reach::{self, Client, Missing, Path, ReachError, Way};
 
 /// Batches that wait to be sent while the next is read: memory stays bounded however long the file is.
 const BATCHES_WAITING: usize = 2;
+/// How long lines of a pipe wait for more of them.
+const PAUSE: Duration = Duration::from_secs(1);
 /// Bytes read from the file at a time.
 const READ_BYTES: usize = 256 * 1024;
 
@@ -148,43 +153,73 @@ fn open(input: &FilePath) -> Result<(Box<dyn Read + Send>, Option<u64>), Failure
 /// Reads in a thread of its own while batches are on their way.
 async fn enter<R: io::BufRead + Send + 'static>(
     way: &mut Way<'_>,
-    mut lines: Lines<R>,
+    lines: Lines<R>,
     body_max: usize,
     bar: &ProgressBar,
     output: Output,
 ) -> Result<io::Result<Imported>, Failure> {
     let (sender, mut batches) = mpsc::channel::<Batch>(BATCHES_WAITING);
-    let shown = bar.clone();
-    let reading = tokio::task::spawn_blocking(move || -> io::Result<u64> {
-        let mut gathering = Gathering::new(body_max);
-        let mut errors = 0;
-        while let Some(line) = lines.next()? {
-            match line.job {
-                Ok(job) => {
-                    if let Some(full) = gathering.add(line.number, &job)
-                        && sender.blocking_send(full).is_err()
-                    {
-                        return Ok(errors);
-                    }
-                }
-                Err(reason) => {
-                    errors += 1;
-                    say_bad(line.number, &reason, &shown, output);
-                }
-            }
-        }
-        if let Some(last) = gathering.take() {
-            // Nobody waits for it only if an earlier one failed, which is said there.
-            drop(sender.blocking_send(last));
-        }
-        Ok(errors)
+    let gathering = Arc::new(Mutex::new(Gathering::new(body_max)));
+    let (shared, shown) = (Arc::clone(&gathering), bar.clone());
+    let reading = tokio::task::spawn_blocking(move || {
+        gather(lines, &shared, &sender, |line, reason| say_bad(line, reason, &shown, output))
     });
     let mut imported = Imported::default();
-    while let Some(batch) = batches.recv().await {
-        send(way, &batch, &mut imported, |line, reason| say_bad(line, reason, bar, output)).await?;
+    let mut pause = interval_at(Instant::now() + PAUSE, PAUSE);
+    pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let batch = tokio::select! {
+            biased;
+            batch = batches.recv() => match batch {
+                Some(batch) => Some(batch),
+                None => break,
+            },
+            _ = pause.tick() => gathered(&gathering, &mut batches),
+        };
+        if let Some(batch) = batch {
+            send(way, &batch, &mut imported, |line, reason| say_bad(line, reason, bar, output)).await?;
+        }
     }
     let errors = reading.await.expect("reading lines does not panic");
     Ok(errors.map(|errors| Imported { errors: imported.errors + errors, ..imported }))
+}
+
+/// Gathers batches of all lines, and says how many were bad.
+fn gather<R: io::BufRead>(
+    mut lines: Lines<R>,
+    gathering: &Mutex<Gathering>,
+    sender: &mpsc::Sender<Batch>,
+    say_bad: impl Fn(u64, &str),
+) -> io::Result<u64> {
+    let mut errors = 0;
+    while let Some(line) = lines.next()? {
+        match line.job {
+            Ok(job) => {
+                // Locked until a full batch is on its way: what comes after it is not taken before it.
+                let mut gathering = gathering.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(full) = gathering.add(line.number, &job)
+                    && sender.blocking_send(full).is_err()
+                {
+                    return Ok(errors);
+                }
+            }
+            Err(reason) => {
+                errors += 1;
+                say_bad(line.number, &reason);
+            }
+        }
+    }
+    if let Some(last) = gathering.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        // Nobody waits for it only if an earlier one failed, which is said there.
+        drop(sender.blocking_send(last));
+    }
+    Ok(errors)
+}
+
+/// The next batch while its lines come slowly: what is on its way, or else what has gathered so far. None if more is coming now.
+fn gathered(gathering: &Mutex<Gathering>, batches: &mut mpsc::Receiver<Batch>) -> Option<Batch> {
+    let mut gathering = gathering.try_lock().ok()?;
+    batches.try_recv().ok().or_else(|| gathering.take())
 }
 
 fn say_bad(line: u64, reason: &str, bar: &ProgressBar, output: Output) {
