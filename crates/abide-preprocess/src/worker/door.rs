@@ -104,29 +104,14 @@ impl<'a> Door<'a> {
                 staging.get_file(&key, to, INPUT_BYTES).await.map(drop).map_err(failed)
             }
             Door::Urls { client, input, .. } => {
-                let failed = |error: reqwest::Error| Trouble::Download(because(error));
                 let mut attempt = 1;
-                let response = loop {
-                    match client.get(*input).send().await {
-                        Ok(response) => break response,
-                        Err(_) if attempt < TRIES => wait(&mut attempt).await,
-                        Err(error) => return Err(failed(error)),
+                loop {
+                    match get_once(client, input, to).await {
+                        Ok(()) => return Ok(()),
+                        Err(NotDone::Now(_)) if attempt < TRIES => wait(&mut attempt).await,
+                        Err(NotDone::Now(trouble) | NotDone::Ever(trouble)) => return Err(trouble),
                     }
-                };
-                if !response.status().is_success() {
-                    return Err(Trouble::Download(Refused::of(response).await.reason()));
                 }
-                let mut file = tokio::fs::File::create(to).await?;
-                let (mut stream, mut bytes) = (response.bytes_stream(), 0_u64);
-                while let Some(piece) = stream.next().await {
-                    let piece = piece.map_err(failed)?;
-                    bytes += piece.len() as u64;
-                    if bytes > INPUT_BYTES {
-                        return Err(Trouble::Download(format!("it has more than {INPUT_BYTES} bytes")));
-                    }
-                    file.write_all(&piece).await?;
-                }
-                Ok(file.flush().await?)
             }
         }
     }
@@ -190,6 +175,7 @@ async fn further(
     let mut attempt = 1;
     let response = loop {
         match client.post(url).json(&request).send().await {
+            Ok(response) if is_away(response.status()) && attempt < TRIES => wait(&mut attempt).await,
             Ok(response) => break response,
             Err(_) if attempt < TRIES => wait(&mut attempt).await,
             Err(error) => return Err(failed(because(error))),
@@ -218,9 +204,9 @@ fn because(error: reqwest::Error) -> String {
     causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
-/// Why an upload did not succeed.
-enum NotPut {
-    /// Whoever takes it may be back in a moment.
+/// Why bytes did not come or go.
+enum NotDone {
+    /// Whoever has or takes them may be back in a moment.
     Now(Trouble),
     /// It is of no use to ask again.
     Ever(Trouble),
@@ -232,14 +218,14 @@ async fn put(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), T
     loop {
         match put_once(client, url, file).await {
             Ok(()) => return Ok(()),
-            Err(NotPut::Now(_)) if attempt < TRIES => wait(&mut attempt).await,
-            Err(NotPut::Now(trouble) | NotPut::Ever(trouble)) => return Err(trouble),
+            Err(NotDone::Now(_)) if attempt < TRIES => wait(&mut attempt).await,
+            Err(NotDone::Now(trouble) | NotDone::Ever(trouble)) => return Err(trouble),
         }
     }
 }
 
-async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), NotPut> {
-    let unread = |error: std::io::Error| NotPut::Ever(error.into());
+async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<(), NotDone> {
+    let unread = |error: std::io::Error| NotDone::Ever(error.into());
     let source = tokio::fs::File::open(&file.path).await.map_err(unread)?;
     let length = source.metadata().await.map_err(unread)?.len();
     let pieces = futures_util::stream::try_unfold(source, |mut source| async move {
@@ -258,16 +244,46 @@ async fn put_once(client: &reqwest::Client, url: &str, file: &Upload) -> Result<
         Ok(response) => response,
         Err(error) => {
             let (key, reason) = (file.key.clone(), because(error));
-            return Err(NotPut::Now(Trouble::Upload { key, reason }));
+            return Err(NotDone::Now(Trouble::Upload { key, reason }));
         }
     };
     if response.status().is_success() {
         return Ok(());
     }
     let refused = Refused::of(response).await;
-    let is_away = matches!(refused.status.as_u16(), 408 | 429 | 502 | 503 | 504);
+    let is_away = is_away(refused.status);
     let trouble = refused.for_upload(&file.key);
-    Err(if is_away { NotPut::Now(trouble) } else { NotPut::Ever(trouble) })
+    Err(if is_away { NotDone::Now(trouble) } else { NotDone::Ever(trouble) })
+}
+
+/// Whether an answer is that of somebody who is not there now, or of what is before them.
+fn is_away(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 429 | 502 | 503 | 504)
+}
+
+/// Gets the input from its beginning: what broke off is of no use.
+async fn get_once(client: &reqwest::Client, input: &str, to: &Path) -> Result<(), NotDone> {
+    let away = |error: reqwest::Error| NotDone::Now(Trouble::Download(because(error)));
+    let unwritten = |error: std::io::Error| NotDone::Ever(error.into());
+    let response = client.get(input).send().await.map_err(away)?;
+    if !response.status().is_success() {
+        let refused = Refused::of(response).await;
+        let is_away = is_away(refused.status);
+        let trouble = Trouble::Download(refused.reason());
+        return Err(if is_away { NotDone::Now(trouble) } else { NotDone::Ever(trouble) });
+    }
+    let mut file = tokio::fs::File::create(to).await.map_err(unwritten)?;
+    let (mut stream, mut bytes) = (response.bytes_stream(), 0_u64);
+    while let Some(piece) = stream.next().await {
+        let piece = piece.map_err(away)?;
+        bytes += piece.len() as u64;
+        if bytes > INPUT_BYTES {
+            let reason = format!("it has more than {INPUT_BYTES} bytes");
+            return Err(NotDone::Ever(Trouble::Download(reason)));
+        }
+        file.write_all(&piece).await.map_err(unwritten)?;
+    }
+    file.flush().await.map_err(unwritten)
 }
 
 /// An answer that is none.

@@ -3,7 +3,7 @@
 use abide_preprocess::report::Hindrance;
 use abide_preprocess::worker::{Assignment, Trouble, Work, run};
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::routing::{get, post, put};
 use serde_json::{Value, json};
@@ -22,6 +22,15 @@ async fn reported(answers: &'static [(StatusCode, &'static str)]) -> Value {
 
 /// The same after so many requests that were not answered.
 async fn reported_after(away: usize, answers: &'static [(StatusCode, &'static str)]) -> Value {
+    reported_of(away, || (StatusCode::OK, Body::from(TIFF)), answers).await
+}
+
+/// The same of an input that comes so.
+async fn reported_of(
+    away: usize,
+    input: impl Fn() -> (StatusCode, Body) + Clone + Send + Sync + 'static,
+    answers: &'static [(StatusCode, &'static str)],
+) -> Value {
     let (sender, mut reports) = mpsc::unbounded_channel();
     let take = move |axum::Json(report): axum::Json<Value>| {
         let sender = sender.clone();
@@ -33,7 +42,7 @@ async fn reported_after(away: usize, answers: &'static [(StatusCode, &'static st
         async move { answers[nth] }
     };
     let router = Router::new()
-        .route("/input", get(|| async { TIFF }))
+        .route("/input", get(move || std::future::ready(input())))
         .route("/output", put(answer))
         .route("/callback/b1/t1", post(take));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -87,6 +96,26 @@ async fn an_upload_is_repeated_when_whoever_takes_it_was_away() {
 async fn an_input_is_asked_for_again_when_whoever_has_it_was_away() {
     let report = reported_after(2, &[(StatusCode::OK, "")]).await;
     assert_eq!(report["status"], json!("success"), "{report}");
+}
+
+/// Who is started anew, or is behind somebody who says so, breaks off or answers that it is not there.
+#[tokio::test]
+async fn an_input_that_breaks_off_is_asked_for_again() {
+    let nth = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&nth);
+    let input = move || match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => (StatusCode::BAD_GATEWAY, Body::from("in a moment")),
+        1 => {
+            let pieces = [Ok(Bytes::from_static(&TIFF[..9])), Err(io::Error::other("gone"))];
+            (StatusCode::OK, Body::from_stream(futures_util::stream::iter(pieces)))
+        }
+        _ => (StatusCode::OK, Body::from(TIFF)),
+    };
+    let report = reported_of(0, input, &[(StatusCode::OK, "")]).await;
+    assert_eq!((&report["status"], nth.load(Ordering::Relaxed)), (&json!("success"), 3), "{report}");
+    let missing = || (StatusCode::NOT_FOUND, Body::from("nothing is there"));
+    let report = reported_of(0, missing, &[]).await;
+    assert_eq!(report["error"], json!("Failed to download the input: 404 Not Found: nothing is there"));
 }
 
 #[test]
