@@ -4,6 +4,7 @@ mod bands;
 mod codec;
 mod directory;
 mod layout;
+mod old_jpeg;
 mod samples;
 
 use std::path::Path;

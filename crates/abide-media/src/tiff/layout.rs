@@ -1,12 +1,13 @@
 //! What a page is made of, checked against the bounds before a pixel is read.
 
 use super::directory::{Directory, Order, Reader};
+use super::old_jpeg;
 use crate::bounds::{Bounds, JPEG_SIDE};
 use crate::error::{MediaError, within};
 use crate::pixels::{Attached, Colour, Length, Orientation, Resolution};
 
 /// Strips or tiles that one page may have.
-const CHUNKS: u64 = 1 << 20;
+pub(super) const CHUNKS: u64 = 1 << 20;
 /// What markers of a JPEG can carry.
 const PROFILE_BYTES: u64 = 254 * 65_519;
 /// JPEG tables are four of each kind, well under this.
@@ -120,8 +121,16 @@ impl Layout {
         };
         let (width, height) = (side(256, "width")?, side(257, "height")?);
         within("the page in pixels", u64::from(width) * u64::from(height), bounds.pixels)?;
-        let compression = compression(reader, directory)?;
-        let samples = reader.number(directory, 277)?.unwrap_or(1);
+        let whole_jpeg = old_jpeg::whole(reader, directory)?;
+        let compression = match whole_jpeg {
+            Some(_) => Compression::Jpeg,
+            None => compression(reader, directory)?,
+        };
+        let samples = match reader.number(directory, 277)? {
+            Some(samples) => samples,
+            None if whole_jpeg.is_some() => old_jpeg::samples(reader, directory)?,
+            None => 1,
+        };
         if samples == 0 || samples > 16 {
             return Err(MediaError::unsupported(format!("a pixel of {samples} samples")));
         }
@@ -160,7 +169,10 @@ impl Layout {
             photometric,
         };
         layout.check_combination()?;
-        layout.read_chunks(reader, directory)?;
+        match whole_jpeg {
+            Some(whole) => (layout.chunks, layout.tiled) = (vec![whole], false),
+            None => layout.read_chunks(reader, directory)?,
+        }
         layout.memory_bytes = layout.memory();
         within("the memory to convert a page in bytes", layout.memory_bytes, bounds.memory_bytes)?;
         Ok(layout)

@@ -316,6 +316,45 @@ fn jpeg_inside() {
     check("JPEG, shared tables", &write(CLASSIC, &[page.with(347, Value::Bytes(tables))]), &picture);
 }
 
+/// As the filters of scanners wrote it: where the JPEG begins is said, and little else.
+#[test]
+fn jpeg_of_the_old_style() {
+    let picture = picture(W, H);
+    let mut jpeg = Vec::new();
+    image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 95).encode_image(&picture).unwrap();
+    let head = jpeg.windows(2).position(|two| two == [0xff, 0xda]).unwrap();
+    let placed = |page: Page, length: Option<usize>| {
+        let page = page.with(513, Value::Long(vec![0x0bad_f00d]));
+        let page = match length {
+            Some(bytes) => page.with(514, Value::Long(vec![bytes as u32])),
+            None => page,
+        };
+        let mut file = write(CLASSIC, &[page]);
+        let at = file.windows(3).position(|three| three == [0xff, 0xd8, 0xff]).unwrap() as u32;
+        let said = file.windows(4).position(|four| four == 0x0bad_f00d_u32.to_le_bytes()).unwrap();
+        file[said..said + 4].copy_from_slice(&at.to_le_bytes());
+        file
+    };
+    let page = Page::new(W, H, 6, 6, &[8; 3]);
+    let mut unsaid = page.clone();
+    unsaid.entries.retain(|(tag, _)| *tag != 277);
+    let padded = [jpeg.clone(), vec![0; 90]].concat();
+    for (what, page, chunks, length) in [
+        ("whole", page.clone(), vec![padded.clone()], None),
+        ("whole, without its samples", unsaid, vec![padded], None),
+        ("whole, with its length", page.clone(), vec![jpeg.clone()], Some(jpeg.len())),
+        ("a head and a strip", page.clone(), vec![jpeg[..head].to_vec(), jpeg[head..].to_vec()], Some(head)),
+    ] {
+        check(what, &placed(page.strips(H, chunks), length), &picture);
+    }
+    let cut = placed(page.clone().strips(H, vec![jpeg[..head].to_vec()]), None);
+    assert_eq!(convert(&cut).1.unwrap_err().code(), "damaged");
+    let other = Page::new(W, H + 1, 6, 6, &[8; 3]).strips(H + 1, vec![jpeg]);
+    assert_eq!(convert(&placed(other, None)).1.unwrap_err().code(), "damaged", "it is not that of its page");
+    let apart = page.strips(H, vec![vec![0; 90]]).with(513, Value::Long(vec![8]));
+    assert_eq!(convert(&write(CLASSIC, &[apart])).1.unwrap_err().code(), "unsupported");
+}
+
 /// The tables of a JPEG as a stream of their own, and what remains of it.
 pub(crate) fn without_tables(jpeg: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let (mut tables, mut rest) = (vec![0xff, 0xd8], vec![0xff, 0xd8]);
