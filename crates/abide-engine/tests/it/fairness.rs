@@ -1,6 +1,7 @@
 //! A busy object does not hold up the others, memory stays bounded, and a large object costs no more than a small one.
 
 use crate::objects::{Do, Puppet};
+use abide_core::commit::Reply;
 use abide_core::event::Event;
 use abide_engine::object::NoRefusal;
 use abide_engine::testing::{World, minute};
@@ -142,6 +143,24 @@ fn rows_of_an_object_that_is_never_idle_leave_memory() {
     let sum = world.commits().iter().filter(|commit| commit.rows.len() == 1).count();
     assert_eq!(sum, 4_000);
     assert_eq!(world.call::<Value>("puppet/a", &Do::Add("row/000005".into(), 1)).unwrap(), Value::from(2));
+}
+
+/// Its rows were too many to be kept, and then there are none: what is known of an object that does not exist stays.
+#[test]
+fn an_object_that_ends_while_it_is_to_leave_memory_can_be_read() {
+    let mut world = cold(100, 1_000);
+    let all = Do::Scan { prefix: String::new(), after: None, limit: 1_000 };
+    let calls = [
+        Do::Many(vec![all, Do::DeleteSelf]),
+        Do::Get("row/000005".into()),
+        Do::Add("row/000005".into(), 1),
+        Do::Get("row/000006".into()),
+    ]
+    .map(|what| world.begin_call("puppet/a", &what, None));
+    world.settle();
+    let replies = calls.map(|call| world.reply(call).unwrap().unwrap());
+    let expected = [Value::Null, Value::from(1), Value::Null].map(|value| Reply::Now(value.into()));
+    assert_eq!(replies[1..], expected);
 }
 
 #[test]

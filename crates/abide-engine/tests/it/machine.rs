@@ -18,6 +18,7 @@ use abide_store::memory::MemoryStore;
 use abide_store::view::JobView;
 use abide_store::write::Claim;
 use abide_store::{Answer, Read, Reader, Store, StoreError, Write, Written};
+use std::collections::VecDeque;
 
 /// What happens to writes.
 #[derive(Debug, Clone)]
@@ -46,8 +47,8 @@ struct Desk {
     dead: usize,
     /// Whether what is read is as it was before the writes that the machine put out with the read, and comes after them.
     reads_are_old: bool,
-    /// So many more messages come while pages of others are read, one with each page.
-    trickle: usize,
+    /// So many more messages come with each page of others that is read.
+    trickle: VecDeque<usize>,
 }
 
 fn damaged() -> StoreError {
@@ -107,7 +108,7 @@ impl Desk {
             started: Vec::new(),
             dead: 0,
             reads_are_old: false,
-            trickle: 0,
+            trickle: VecDeque::new(),
         }
     }
 
@@ -127,6 +128,11 @@ impl Desk {
 
     fn enqueue(&mut self) {
         self.ask(Write::Enqueue { jobs: vec![new_job()] });
+    }
+
+    /// Pages of messages that were read.
+    fn pages(&self) -> usize {
+        self.reads.iter().filter(|read| matches!(read, Read::Messages { .. })).count()
     }
 
     /// Messages that somebody else's batch brings.
@@ -216,9 +222,10 @@ impl Desk {
             Output::Read(token, read) => {
                 let is_bad = matches!(&read, Read::Load(load) if load.object.name.as_str() == "bad");
                 let result = if is_bad { Err(damaged()) } else { self.store.read(self.now, &read) };
-                if self.trickle > 0 && matches!(read, Read::Messages { .. }) {
-                    self.trickle -= 1;
-                    self.send_many(1);
+                if matches!(read, Read::Messages { .. })
+                    && let Some(more) = self.trickle.pop_front()
+                {
+                    self.send_many(more);
                 }
                 self.reads.push(read);
                 self.machine.input(Input::Answered { token, result }, self.now);
@@ -325,12 +332,23 @@ fn a_load_that_commits_have_overtaken_is_taken_all_the_same() {
 #[test]
 fn messages_that_come_while_others_are_read_are_not_read_one_by_one() {
     let mut desk = Desk::new();
-    desk.trickle = 1_000;
+    desk.trickle = [1; 1_000].into();
     desk.send_many(INBOX_MESSAGES + 1);
     desk.settle();
-    let pages = desk.reads.iter().filter(|read| matches!(read, Read::Messages { .. })).count();
+    let pages = desk.pages();
     assert!(pages <= 3, "{pages} pages");
     assert_eq!(desk.count(is_turn_for_message), INBOX_MESSAGES + 1 + pages);
+    assert!(desk.machine.is_idle());
+}
+
+#[test]
+fn more_messages_than_memory_holds_that_come_while_others_are_read_wait_in_the_store() {
+    let mut desk = Desk::new();
+    desk.trickle = [3 * INBOX_MESSAGES].into();
+    desk.send_many(INBOX_MESSAGES + 1);
+    desk.settle();
+    assert!(desk.pages() >= 4, "{} pages", desk.pages());
+    assert_eq!(desk.count(is_turn_for_message), 4 * INBOX_MESSAGES + 1);
     assert!(desk.machine.is_idle());
 }
 
