@@ -1,7 +1,9 @@
 //! Clients that misbehave do no harm.
 
-use crate::server::Server;
-use abide_server::Bounds;
+use crate::server::{Server, every_service, preprocess_with};
+use abide_blob::{Access, Bucket, Key, Loan, Signer};
+use abide_core::time::Time;
+use abide_server::{Bounds, Services};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::mpsc::channel;
@@ -216,6 +218,27 @@ fn an_upload_that_hardly_comes_is_to_be_sent_again() {
     let reply = slow.read().unwrap();
     assert_eq!(reply.status, 503, "{reply}");
     assert!(reply.body.contains("while others waited"), "{reply}");
+}
+
+/// What is wrong with it was known before.
+#[test]
+fn an_output_that_cannot_be_kept_is_not_asked_for_again_because_it_hardly_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("taken"), "").unwrap();
+    let preprocess = preprocess_with(Bucket::directory(dir.path()).unwrap());
+    let bounds = Bounds { connections: 1, waits: 1, readers: 1, arrives: Duration::from_secs(3_600) };
+    let server = Server::with_bounds(Services { preprocess: Some(preprocess), ..every_service() }, bounds);
+    let key = Key::new("taken/page.jpg").unwrap();
+    let ends_at = Time(i64::MAX);
+    let loan = Loan { bucket: "staging", key: &key, access: Access::Put, ends_at, holder: "" };
+    let path = Signer::new([7; 32]).url("/preprocess/blob", &loan);
+    let mut slow = server.client();
+    let head = format!("PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nhello");
+    slow.send(head.as_bytes()).unwrap();
+    let mut late = server.client();
+    assert_eq!(late.request("GET /health", &[], "").unwrap().status, 200);
+    let reply = slow.read().unwrap();
+    assert!(reply.status >= 500 && reply.body.contains("taken/page.jpg"), "{reply}");
 }
 
 #[test]

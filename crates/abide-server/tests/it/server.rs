@@ -68,15 +68,15 @@ pub(crate) fn every_service() -> Services {
     Services {
         backup: Some(backup),
         coordinator: Some(CoordinatorService),
-        preprocess: Some(preprocess()),
+        preprocess: Some(preprocess_with(nowhere())),
         sync: Some(sync_service(Authority::Open)),
         links: Some(LinksService { preview: Preview::new(fetcher()) }),
         ..Services::default()
     }
 }
 
-/// A service of preprocessing whose buckets nobody asks for anything.
-fn preprocess() -> abide_preprocess::Service {
+/// A bucket that nobody asks for anything.
+fn nowhere() -> abide_blob::Bucket {
     let options = abide_blob::S3Options {
         bucket: "none".to_owned(),
         endpoint: "http://127.0.0.1:9".to_owned(),
@@ -85,7 +85,11 @@ fn preprocess() -> abide_preprocess::Service {
         secret_access_key: "none".to_owned(),
         path_style: true,
     };
-    let bucket = abide_blob::Bucket::s3(&options).expect("as the test made it");
+    abide_blob::Bucket::s3(&options).expect("as the test made it")
+}
+
+/// A service of preprocessing with this bucket for everything.
+pub(crate) fn preprocess_with(bucket: abide_blob::Bucket) -> abide_preprocess::Service {
     let signer = abide_blob::Signer::new([7; 32]);
     let buckets = abide_preprocess::Buckets { staging: bucket.clone(), archive: bucket, signer };
     let local = abide_preprocess::launch::Local {
@@ -187,9 +191,14 @@ impl Server {
 
     /// One of which clients may take so much.
     pub(crate) fn within(bounds: Bounds) -> Server {
+        Server::with_bounds(every_service(), bounds)
+    }
+
+    /// The same with such services.
+    pub(crate) fn with_bounds(services: Services, bounds: Bounds) -> Server {
         let (store, machine, admission) =
             (MemoryStore::new(), MachineOptions::default(), Admission::default());
-        Server::at(ANY_PORT.into(), store, machine, every_service(), admission, bounds)
+        Server::at(ANY_PORT.into(), store, machine, services, admission, bounds)
     }
 
     pub(crate) fn admitting(

@@ -154,12 +154,14 @@ pub(super) async fn put(
         // Clients of buckets give back what they were told of each part.
         Ok(bytes) => Ok((StatusCode::OK, [(header::ETAG, format!("\"{bytes:x}\""))]).into_response()),
         Err(error) => {
+            // What comes from here on changes nothing.
+            let error = if is_given_up.load(Ordering::Relaxed) { given_up() } else { failed(error) };
             // Who is still sending would not hear why.
             let left = stream.take_while(|piece| ready(piece.is_ok())).take(PIECES_LEFT);
             left.for_each(|_| ready(())).await;
             // It may have been broken off for this, and an attempt that is over stays over.
             is_under_way(&app, holder.as_ref()).await?;
-            Err(if is_given_up.load(Ordering::Relaxed) { given_up() } else { failed(error) })
+            Err(error)
         }
     }
 }
