@@ -19,9 +19,14 @@ pub(crate) fn bytes(len: usize) -> Vec<u8> {
     (0..len as u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).take(len).collect()
 }
 
+/// The file that there must be, with the bytes that are said of it.
 pub(crate) fn saved(result: Result<Downloaded, DownloadError>) -> Saved {
     match result {
-        Ok(Downloaded::Saved(saved)) => saved,
+        Ok(Downloaded::Saved(saved)) => {
+            let there = fs::read(&saved.path).unwrap();
+            assert_eq!((there.len() as u64, sha256(&there)), (saved.size, saved.sha256.clone()));
+            saved
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -2,8 +2,9 @@
 
 use crate::case::{Case, bytes, cut, ranged, saved, sha256};
 use abide_core::job::RetryWish;
+use abide_fetch::download::Saved;
 use abide_fetch::testing::{Act, Request, Server, head, reply};
-use abide_fetch::{Download, DownloadError, Downloaded, Reason};
+use abide_fetch::{Download, DownloadError, Reason};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -66,10 +67,8 @@ async fn a_part_is_started_anew_if_the_server_changed_the_file() {
     assert_eq!(found.etag.as_deref(), Some("\"v2\""));
 }
 
-/// What a server that does odd things with ranges gives after a first reply that was cut.
-async fn after_a_cut(
-    then: impl Fn(&Request) -> Act + Send + Sync + 'static,
-) -> (Vec<Request>, Result<Downloaded, DownloadError>) {
+/// What comes of a server that does odd things with ranges after a first reply that was cut.
+async fn after_a_cut(then: impl Fn(&Request) -> Act + Send + Sync + 'static) -> (Vec<Request>, Saved) {
     let body = bytes(10_000);
     let count = AtomicUsize::new(0);
     let server = Server::start(move |request| match count.fetch_add(1, Ordering::SeqCst) {
@@ -81,7 +80,7 @@ async fn after_a_cut(
     // No more than the file has: what does not fit is not added to what is there.
     let download = Download { bytes_max: 10_000, ..case.of(server.url("/a")) };
     let result = download.run(&case.world.fetcher).await;
-    (server.requests(), result)
+    (server.requests(), saved(result))
 }
 
 #[tokio::test]
@@ -115,8 +114,7 @@ async fn ranges_that_do_not_fit_start_anew() {
         ("unsatisfiable", Box::new(|_| reply(416, &[("Content-Range", "bytes */10000")], b""))),
     ];
     for (name, then) in odd {
-        let (requests, result) = after_a_cut(then).await;
-        let found = saved(result);
+        let (requests, found) = after_a_cut(then).await;
         assert_eq!((found.sha256, found.resumed_from), (sha256(&whole), 0), "{name}");
         assert!(requests.last().unwrap().header("range").is_none() || name == "ignores the range", "{name}");
     }
