@@ -135,6 +135,7 @@ fn tiff_files() -> Files {
                 .strips(H, vec![vec![99; 12 * 9 * 6]])),
         ),
         ("jpeg", one(Page::new(W, H, 7, 6, &[8; 3]).with(347, Value::Bytes(tables)).strips(H, vec![rest]))),
+        ("old-jpeg", tiffs::placed(Page::new(W, H, 6, 6, &[8; 3]).strips(H, vec![jpeg]), None)),
         ("huffman", fax(2, 0, (0..12).flat_map(|_| bits(row)).collect())),
         ("group-3", fax(3, 0, bits(&format!("{line} {row}").repeat(12)))),
         ("group-3-2d", fax(3, 1, bits(&format!("{line} 1 {row}{}", format!("{line} 0 {alike}").repeat(11))))),

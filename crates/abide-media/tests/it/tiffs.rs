@@ -316,6 +316,20 @@ fn jpeg_inside() {
     check("JPEG, shared tables", &write(CLASSIC, &[page.with(347, Value::Bytes(tables))]), &picture);
 }
 
+/// A page whose first strip with a JPEG in it is what tag 513 names.
+pub(crate) fn placed(page: Page, length: Option<usize>) -> Vec<u8> {
+    let page = page.with(513, Value::Long(vec![0x0bad_f00d]));
+    let page = match length {
+        Some(bytes) => page.with(514, Value::Long(vec![bytes as u32])),
+        None => page,
+    };
+    let mut file = write(CLASSIC, &[page]);
+    let at = file.windows(3).position(|three| three == [0xff, 0xd8, 0xff]).unwrap() as u32;
+    let said = file.windows(4).position(|four| four == 0x0bad_f00d_u32.to_le_bytes()).unwrap();
+    file[said..said + 4].copy_from_slice(&at.to_le_bytes());
+    file
+}
+
 /// As the filters of scanners wrote it: where the JPEG begins is said, and little else.
 #[test]
 fn jpeg_of_the_old_style() {
@@ -323,18 +337,6 @@ fn jpeg_of_the_old_style() {
     let mut jpeg = Vec::new();
     image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 95).encode_image(&picture).unwrap();
     let head = jpeg.windows(2).position(|two| two == [0xff, 0xda]).unwrap();
-    let placed = |page: Page, length: Option<usize>| {
-        let page = page.with(513, Value::Long(vec![0x0bad_f00d]));
-        let page = match length {
-            Some(bytes) => page.with(514, Value::Long(vec![bytes as u32])),
-            None => page,
-        };
-        let mut file = write(CLASSIC, &[page]);
-        let at = file.windows(3).position(|three| three == [0xff, 0xd8, 0xff]).unwrap() as u32;
-        let said = file.windows(4).position(|four| four == 0x0bad_f00d_u32.to_le_bytes()).unwrap();
-        file[said..said + 4].copy_from_slice(&at.to_le_bytes());
-        file
-    };
     let page = Page::new(W, H, 6, 6, &[8; 3]);
     let mut unsaid = page.clone();
     unsaid.entries.retain(|(tag, _)| *tag != 277);
