@@ -42,21 +42,23 @@ pub(crate) fn pages_of(
     bounds: &Bounds,
     wants_more: &mut WantsMore<'_>,
 ) -> Result<Vec<PageFile>, MediaError> {
-    let (reader, layouts) = pages(input, bounds)?;
+    let (reader, mut layouts) = pages(input, bounds)?;
+    let count = layouts.len();
     let mut outputs = Outputs::new(target);
-    let mut files = Vec::with_capacity(layouts.len());
-    let mut goes_on = wants_more(None, layouts.len());
-    for (page, layout) in (1..).zip(&layouts) {
+    let mut files = Vec::with_capacity(count);
+    let mut goes_on = wants_more(None, count);
+    for (page, layout) in (1..).zip(&mut layouts) {
         if !goes_on {
             break;
         }
+        bands::find_white(&reader, layout)?;
         let bytes = page_to_jpeg(&reader, layout, settings)?;
-        let suffix = if layouts.len() == 1 { ".jpg".to_owned() } else { format!("-p{page:04}.jpg") };
+        let suffix = if count == 1 { ".jpg".to_owned() } else { format!("-p{page:04}.jpg") };
         let path = outputs.write(&suffix, &bytes)?;
         let (width, height) = layout.orientation.sides(layout.width, layout.height);
         let bytes = bytes.len() as u64;
         let file = PageFile { page, path, bytes, width, height, kind: PageKind::Converted, text: None };
-        goes_on = wants_more(Some(&file), layouts.len());
+        goes_on = wants_more(Some(&file), count);
         files.push(file);
     }
     outputs.keep();

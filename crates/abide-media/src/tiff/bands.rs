@@ -2,7 +2,7 @@
 
 use super::codec;
 use super::directory::Reader;
-use super::layout::{Compression, Layout, Photometric, Predictor};
+use super::layout::{Compression, Layout, Photometric, Predictor, Sample};
 use super::samples::{spread_chroma, to_eight_bits, to_pixels, undo_predictor};
 use crate::error::MediaError;
 
@@ -28,6 +28,31 @@ pub(super) fn each_band(
             }
             sink(&pixels)?;
         }
+    }
+    Ok(())
+}
+
+/// What is white among numbers that go beyond 1, if a file does not say it.
+const WHITES: [f32; 2] = [255.0, 65_535.0];
+
+/// Finds what is white on a page of floating point whose file does not say it: 1, unless more than half of its samples are beyond
+/// that. Highlights may be, in pictures of which 1 is white.
+pub(super) fn find_white(reader: &Reader<'_>, layout: &mut Layout) -> Result<(), MediaError> {
+    let Sample::Float { black, is_said: false, .. } = layout.sample else { return Ok(()) };
+    let (mut all, mut beyond, mut most) = (0_u64, 0_u64, 1.0_f32);
+    for down in 0..layout.down() {
+        let rows = layout.chunk_height.min(layout.height - down * layout.chunk_height);
+        for bytes in row_of_chunks(reader, layout, down, rows)?.iter().flat_map(|chunk| chunk.chunks_exact(4))
+        {
+            let value = f32::from_bits(layout.order.u32([bytes[0], bytes[1], bytes[2], bytes[3]]));
+            all += 1;
+            beyond += u64::from(value > 1.0);
+            most = if value.is_finite() { most.max(value) } else { most };
+        }
+    }
+    if beyond * 2 > all {
+        let white = WHITES.into_iter().find(|white| most <= *white).unwrap_or(most);
+        layout.sample = Sample::Float { black, white, is_said: true };
     }
     Ok(())
 }

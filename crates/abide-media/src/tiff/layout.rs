@@ -76,10 +76,11 @@ pub(super) enum Sample {
     Unsigned {
         bits: u32,
     },
-    /// 32 bits; what is black and what is white.
+    /// 32 bits; what is black and what is white, and whether the file says so.
     Float {
         black: f32,
         white: f32,
+        is_said: bool,
     },
 }
 
@@ -397,10 +398,15 @@ fn sample(reader: &Reader<'_>, directory: &Directory, samples: u64) -> Result<Sa
         (1 | 4, 1..=16 | 32) => Ok(Sample::Unsigned { bits: first as u32 }),
         (3, 32) => {
             let black = reader.fractions(directory, 340, 1)?.first().copied().unwrap_or(0.0) as f32;
-            let white = reader.fractions(directory, 341, 1)?.first().copied().unwrap_or(1.0) as f32;
+            let said = reader.fractions(directory, 341, 1)?.first().map(|white| *white as f32);
             // A range that is none says nothing.
-            let (black, white) = if white > black { (black, white) } else { (0.0, 1.0) };
-            Ok(Sample::Float { black, white })
+            let said = said.filter(|white| *white > black);
+            let (black, white) = match said {
+                Some(white) => (black, white),
+                None if black < 1.0 => (black, 1.0),
+                None => (0.0, 1.0),
+            };
+            Ok(Sample::Float { black, white, is_said: said.is_some() })
         }
         (2, _) => Err(MediaError::unsupported("samples with a sign")),
         (3, bits) => Err(MediaError::unsupported(format!("floating point of {bits} bits"))),

@@ -73,7 +73,7 @@ pub(super) fn to_eight_bits(layout: &Layout, row: &[u8], count: usize, out: &mut
                 out.push(if scaled { ((value * 255 + most / 2) / most) as u8 } else { value as u8 });
             }
         }
-        Sample::Float { black, white } => out.extend(row.chunks_exact(4).take(count).map(|bytes| {
+        Sample::Float { black, white, .. } => out.extend(row.chunks_exact(4).take(count).map(|bytes| {
             let value = f32::from_bits(layout.order.u32([bytes[0], bytes[1], bytes[2], bytes[3]]));
             // Not a number becomes black.
             ((value - black) / (white - black) * 255.0).round().clamp(0.0, 255.0) as u8

@@ -157,6 +157,17 @@ fn depths_of_gray() {
         let float = Page::new(W, H, 1, 1, &[32]).with(339, Value::Short(vec![3]));
         check("float", &write(flavour, &[float.clone().strips(H, vec![bytes])]), &as_rgb(&gray));
 
+        // What is white is seen by what there is, if it is not said.
+        for (what, scale, brightest) in [
+            ("float to 255", 255.0, 255.0),
+            ("float to 65535", 65_535.0, 65_535.0),
+            ("float with highlights", 1.0, 40.0),
+        ] {
+            let scaled = values.iter().map(|v| if *v > 0.999 { brightest } else { *v * scale });
+            let bytes = scaled.flat_map(|v: f32| u32_bytes(flavour, v.to_bits())).collect();
+            check(what, &write(flavour, &[float.clone().strips(H, vec![bytes])]), &as_rgb(&gray));
+        }
+
         let apart: Vec<u8> = values.chunks_exact(W as usize).flat_map(float_differences).collect();
         let page = float
             .with(259, Value::Short(vec![8]))
