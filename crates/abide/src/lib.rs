@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Command, ConfigCommand};
-use crate::config::{Config, Inputs, OPTIONS, Surroundings, resolve};
+use crate::config::{Config, Inputs, OPTIONS, Surroundings, resolve, user_data_dir};
 use crate::export::Export;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -53,11 +53,12 @@ fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
     if let Command::Worker { task } = &cli.command {
         return commands::worker::run(*task);
     }
-    let inputs = Inputs {
-        surroundings: Surroundings::of_process(),
-        config_file: cli.config.clone(),
-        flags: cli.option_flags(),
-    };
+    let (surroundings, mut flags) = (Surroundings::of_process(), cli.option_flags());
+    // What keeps everything in the folder of its results asks nobody for a home.
+    if matches!(cli.command, Command::Preprocess(_)) && user_data_dir(&surroundings).is_none() {
+        flags.entry("--data-dir").or_insert_with(|| ".".to_owned());
+    }
+    let inputs = Inputs { surroundings, config_file: cli.config.clone(), flags };
     let resolved = resolve(OPTIONS, &inputs)?;
     match &cli.command {
         Command::Serve(_) => {

@@ -15,6 +15,7 @@ mod table;
 mod value;
 
 pub(crate) use environment::Surroundings;
+pub(crate) use option::user_data_dir;
 pub(crate) use problem::Problems;
 pub(crate) use resolve::{Entry, Inputs, Resolved, resolve};
 pub(crate) use source::Source;

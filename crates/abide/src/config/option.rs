@@ -74,8 +74,8 @@ impl OptionSpec {
     }
 }
 
-/// The XDG specification asks that a relative `XDG_DATA_HOME` is ignored.
-fn user_data_dir(surroundings: &Surroundings) -> Option<PathBuf> {
+/// The directory that users have for data. The XDG specification asks that a relative `XDG_DATA_HOME` is ignored.
+pub(crate) fn user_data_dir(surroundings: &Surroundings) -> Option<PathBuf> {
     let absolute = |name| surroundings.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data_home = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data_home.join("abide"))

@@ -140,6 +140,16 @@ fn another_preset_is_another_run() {
     assert!(size() < fast, "{} of {fast}", size());
 }
 
+/// Services of a system have no home, and nothing is kept there.
+#[test]
+fn who_has_no_home_converts_all_the_same() {
+    let place = Place::new().env("HOME", "");
+    write(&place.path("work/scans/a.tif"), &tiff(32, 24, 1));
+    let run = place.run("preprocess scans --preset fast");
+    assert_eq!(run.code, Some(0), "{run}");
+    assert!(place.path("work/scans-web/a.jpg").exists());
+}
+
 #[test]
 fn at_a_terminal_each_phase_has_a_bar() {
     let place = Place::new();
