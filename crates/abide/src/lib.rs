@@ -48,18 +48,22 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
-    // A worker's environment is its task, not a configuration.
-    if let Command::Worker { task } = &cli.command {
-        return commands::worker::run(*task);
-    }
+/// What options get their values from.
+fn inputs(cli: &Cli) -> Inputs {
     let (surroundings, mut flags) = (Surroundings::of_process(), cli.option_flags());
     // What keeps everything in the folder of its results asks nobody for a home.
     if matches!(cli.command, Command::Preprocess(_)) && user_data_dir(&surroundings).is_none() {
         flags.entry("--data-dir").or_insert_with(|| ".".to_owned());
     }
-    let inputs = Inputs { surroundings, config_file: cli.config.clone(), flags };
-    let resolved = resolve(OPTIONS, &inputs)?;
+    Inputs { surroundings, config_file: cli.config.clone(), flags }
+}
+
+fn run(cli: &Cli, output: Output) -> Result<(), Failure> {
+    // A worker's environment is its task, not a configuration.
+    if let Command::Worker { task } = &cli.command {
+        return commands::worker::run(*task);
+    }
+    let resolved = resolve(OPTIONS, &inputs(cli))?;
     match &cli.command {
         Command::Serve(_) => {
             let config = Config::from_resolved(&resolved);
