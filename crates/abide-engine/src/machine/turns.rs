@@ -89,7 +89,7 @@ impl Machine {
                 }
             }
             let Some(head) = &slot.head else {
-                let wants = handler.prefetch(&first.event).into_iter().map(Want::Row).collect();
+                let wants = expected_keys(handler, &first.event).into_iter().map(Want::Row).collect();
                 self.load(id, wants);
                 return Err(Held::UnderWay);
             };
@@ -154,7 +154,7 @@ impl Machine {
                     return self.turn_failed(id, delivery, TurnError::TooManyMisses(misses).into());
                 }
                 let wants = if delivery.misses == 1 {
-                    self.with_prefetched(id, wants, handler.prefetch(&delivery.event))
+                    self.with_prefetched(id, wants, expected_keys(handler, &delivery.event))
                 } else {
                     wants
                 };
@@ -271,6 +271,11 @@ impl Machine {
         let token = self.write(WriteFor::Turn(id), check);
         self.slots.get(id).await_store(delivery, Then::Check { token, answer });
     }
+}
+
+/// Keys of rows that a handler says its turn will read. If it panics over that, nothing is known, and the turn finds out by itself.
+fn expected_keys(handler: &Arc<dyn Handler>, event: &Event) -> Vec<String> {
+    catch_unwind(AssertUnwindSafe(|| handler.prefetch(event))).unwrap_or_else(|_panic| Vec::new())
 }
 
 /// How a turn ended, for whoever counts.

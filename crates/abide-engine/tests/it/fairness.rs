@@ -79,6 +79,9 @@ fn rows_that_a_turn_says_it_will_read_come_together() {
 /// An object whose calls name the rows that they read.
 struct Shelf;
 
+/// A row that it panics over before its turn.
+const UNSPEAKABLE: &str = "row/unspeakable";
+
 impl Object for Shelf {
     const KIND: &'static str = "shelf";
     type Call = Vec<String>;
@@ -100,7 +103,11 @@ impl Object for Shelf {
 
     fn prefetch(&self, event: &Event) -> Vec<String> {
         match event {
-            Event::Call { body } => body.decode().unwrap_or_default(),
+            Event::Call { body } => {
+                let keys: Vec<String> = body.decode().unwrap_or_default();
+                assert!(!keys.iter().any(|key| key == UNSPEAKABLE), "told to panic");
+                keys
+            }
             Event::Message { .. } | Event::Alarm { .. } | Event::Outcome(_) | Event::Entries { .. } => {
                 Vec::new()
             }
@@ -124,6 +131,18 @@ fn what_an_event_names_comes_by_one_load_whatever_is_in_memory() {
             assert_eq!(world.store_verbs() - before, 1, "loads for the turn number {n} with {memory} bytes");
         }
     }
+}
+
+#[test]
+fn a_panic_over_what_will_be_read_ends_neither_the_turn_nor_the_engine() {
+    let mut world = World::new();
+    world.object(Shelf);
+    let keys = |key: &str| vec!["row/a".to_owned(), key.to_owned()];
+    // Of an object that nothing is known of, and of one whose first row is missed.
+    assert_eq!(world.call::<usize>("shelf/a", &keys(UNSPEAKABLE)).unwrap(), 0);
+    world.crash();
+    assert_eq!(world.call::<usize>("shelf/a", &keys(UNSPEAKABLE)).unwrap(), 2);
+    assert_eq!(world.call::<usize>("shelf/a", &keys("row/b")).unwrap(), 1);
 }
 
 #[test]
