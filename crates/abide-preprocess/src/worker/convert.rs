@@ -5,6 +5,7 @@ use super::assignment::Assignment;
 use super::door::Upload;
 use crate::asset::{Asset, AssetVariant};
 use crate::buckets::Which;
+use crate::memory::machine_memory_mb;
 use crate::phases::image::{REF, ref_text, usual_ref};
 use crate::phases::{pdf as pdf_phase, tiff as tiff_phase};
 use crate::report::{Outputs, PageOutput, RefData, Report};
@@ -29,10 +30,10 @@ fn settings(assignment: &Assignment) -> JpegSettings {
     JpegSettings { preset: assignment.preset, ..JpegSettings::default() }
 }
 
-/// What a conversion may hold: three quarters of what the process gets.
+/// What a conversion may hold: three quarters of what the process gets, which is all that the machine has if nobody says less.
 pub(super) fn bounds(memory_mb: Option<u64>) -> Bounds {
     let defaults = Bounds::default();
-    let memory = memory_mb.map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
+    let memory = memory_mb.or_else(machine_memory_mb).map(|mb| mb.saturating_mul(1024 * 1024) / 4 * 3);
     Bounds {
         memory_bytes: memory.map_or(defaults.memory_bytes, |bytes| bytes.min(defaults.memory_bytes)),
         ..defaults

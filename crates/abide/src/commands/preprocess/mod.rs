@@ -16,7 +16,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-use abide_preprocess::{Originals, Setup};
+use abide_preprocess::{Originals, Setup, machine_memory_mb};
 use abide_sqlite::{DataDir, OpenError};
 use indicatif::{HumanBytes, HumanDuration};
 use serde::{Deserialize, Serialize};
@@ -158,20 +158,13 @@ fn give_time(config: &mut Config, folder: &Folder) {
 
 /// A large sheet wants more memory than a scan: each worker may hold its share of half of what this machine has.
 fn give_memory(config: &mut Config) {
-    let Some(machine_mb) = machine_mb() else { return };
+    let Some(machine_mb) = machine_memory_mb() else { return };
     let in_flight = u64::try_from(config.launcher.in_flight.max(1)).unwrap_or(u64::MAX);
     let share_mb = u32::try_from(machine_mb / 2 / in_flight).unwrap_or(u32::MAX).min(MOST_MEMORY_MB);
     let tasks = &mut config.preprocess;
     for memory_mb in [&mut tasks.memory_tiff_mb, &mut tasks.memory_pdf_mb, &mut tasks.memory_image_mb] {
         *memory_mb = (*memory_mb).max(share_mb);
     }
-}
-
-/// The memory of this machine, if it says so.
-fn machine_mb() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    total.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 /// Starts what converts files, and has it convert those that are to be converted.
