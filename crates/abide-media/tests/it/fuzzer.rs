@@ -42,9 +42,9 @@ fn memory_without_a_bound_is_found() {
 
 #[test]
 fn a_loop_without_an_end_is_found() {
-    // Of these four the third loops, and the fuzzer goes on behind it.
-    let found = found("planted-loop", &["--seed", "12", "--runs", "4", "--longest-ms", "4000"]);
+    // Of these four, which follow from the seed and the corpus, the third loops, and the fuzzer goes on behind it.
+    let found = found("planted-loop", &["--seed", "4", "--runs", "4", "--longest-ms", "4000"]);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("planted-loop: run 2 of seed 12: no end after 4000 ms: "), "{found:?}");
+    assert!(found[0].starts_with("planted-loop: run 2 of seed 4: no end after 4000 ms: "), "{found:?}");
     assert!(input(&found[0]).exists(), "{found:?}");
 }
